@@ -140,8 +140,8 @@ def make_box(
     witness : str, Path or False, optional
         Place of the witness; see :class:`ReusableHoldout`. By default a file in the folder.
     **wish
-        Numbers of the :class:`Plan`, such as queries, tolerance, charges and estimate; `classes` and `prevalence` of
-        :class:`Rows`; `seed`, for tests.
+        Arguments of the :class:`Plan`, such as queries, tolerance, charges and estimate; the arguments `classes` and
+        `prevalence` of :class:`Rows`; and `seed`, for tests.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def open_box(folder: Path) -> OpenBox:
     WallError
         If the folder or something in it belongs to another user, or another user can read or change it.
     InputError, LedgerError
-        If there is no box, another version of the format made it, or its ledger cannot be used.
+        If there is no box, its folder has the format of another version, or its ledger cannot be used.
     """
     private = private_of(folder)
     if not private.is_dir():
@@ -213,7 +213,7 @@ def open_box(folder: Path) -> OpenBox:
 
 
 def _rows(path: Path, settings: Settings) -> tuple[NDArray[Any], list[Any] | None]:
-    """Return the labels, or for judged scores the ids, as the guard's y; and the ids as a list, if there are some."""
+    """Return the guard's y (the labels, or the ids if scores are judged), and a list of the ids or None."""
     if settings.judged:
         names, _ = read_ids(path, id_column=settings.id_column)
         whole = all(one.isascii() and one.isdigit() and str(int(one)) == one for one in names)

@@ -69,7 +69,7 @@ def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> byte
 
 
 def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
-    """Return the message that two parts of bytes hold.
+    """Return the message whose two parts are given as bytes.
 
     Parameters
     ----------

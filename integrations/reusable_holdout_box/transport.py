@@ -22,9 +22,9 @@ from reusable_holdout_box.wall import user_of
 __all__ = ["BoxTransport", "NoWallWarning", "Transport", "transport_to"]
 
 _GROUP = "reusable_holdout.transports"
-"""Group of the entry points by which other packages add transports.
+"""Group of the entry points with which other packages add transports.
 
-An entry point is named by the scheme of its addresses. It is a class that takes address, token and patience.
+An entry point's name is the scheme of its addresses. It loads a class that takes address, token and patience.
 """
 
 _ANSWER_SECONDS = 150.0
@@ -39,10 +39,10 @@ class Transport(Protocol):
 
     Sending a message twice is safe: the second reply repeats the first answer and is free.
 
-    The value of "ask" in a message says what is wanted. The reply to "about" holds the facts that are public and fixed,
-    the reply to "status" what was asked and what is left. The replies to "history" and "ids" are one page, after the
-    number in the message. Questions are "evaluate", "many" (a list of evaluations), "compare", "gate", "reveal",
-    "choose" and "final"; their arrays of predictions come beside the message, and the reply is ``{"answers": [...]}``.
+    The value of "ask" in a message is its kind. The reply to "about" holds public facts that do not change, and the
+    reply to "status" those that do, such as the charges left. The reply to "history" or "ids" is one page: the entries
+    after number "after". Questions are "evaluate", "many" (a list of evaluations), "compare", "gate", "reveal",
+    "choose" and "final"; their predictions are sent as arrays, and the reply is ``{"answers": [...]}``.
     """
 
     def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:

@@ -38,7 +38,7 @@ _ROOT = 0
 
 
 class WallError(HoldoutError):
-    """Another user could read or change something that only the box may use; nothing was opened."""
+    """An error: another user could read or change something that only the box may use; nothing was opened."""
 
 
 def close_memory() -> None:
@@ -86,7 +86,7 @@ def _check_own(path: Path) -> None:
 
 
 def check_place(path: Path, what: str) -> None:
-    """Refuse a folder that another user could replace by another one.
+    """Refuse a folder that another user could replace with another one.
 
     The folder and all folders above it must belong to root or to this user, and other users must not be able to write
     there. A folder above it to which everyone can write, such as ``/tmp``, must have the sticky bit, so that others
@@ -97,7 +97,7 @@ def check_place(path: Path, what: str) -> None:
     WallError
         If the folder is not safe; the message names the folder that causes it.
     """
-    named = Path(os.path.abspath(path))  # noqa: PTH100 - links are looked at one by one, and then where they lead
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - links are checked first, then the folders they lead to
     for whole in dict.fromkeys([named, named.resolve()]):
         for one in [whole, *whole.parents]:
             problem = _weak(one, may_be_sticky=one != whole)

@@ -17,7 +17,7 @@ __all__ = ["BoosterModel", "classes_of"]
 class BoosterModel:
     """A copy of a booster as it was after one round.
 
-    Two copies with the same trees are the same model for the guard, also if they were trained with different numbers of
+    Two copies with the same trees are the same model for the guard, even if they were trained with different numbers of
     threads.
 
     Parameters
@@ -35,7 +35,7 @@ class BoosterModel:
         self._booster: Any = None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each row; a value if the booster has no classes."""
+        """Predict the class of each row, or its value if the booster has no classes."""
         told = self._told(X)
         if self.classes_ is None:
             return told
@@ -43,7 +43,7 @@ class BoosterModel:
         return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Predict the probability of each class, one column for each."""
+        """Predict the probabilities of the classes for each row, with one column for each class."""
         told = self._told(X)
         return told if told.ndim == 2 else np.column_stack([1.0 - told, told])
 

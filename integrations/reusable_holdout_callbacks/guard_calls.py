@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes."""
+"""All calls that this package makes to a guard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ask_about", "check_guard"]
 
 
 def check_guard(guard: ReusableHoldout) -> None:
-    """Check that a guard can tell scores of a training's models.
+    """Check that a guard can answer questions about the models of a training.
 
     Raises
     ------

@@ -319,7 +319,7 @@ def _ended(run: Callable[[], _Outcome]) -> int:
         try:
             if text:
                 print(text, file=stream, flush=True)
-        except (OSError, ValueError):  # else Python writes the buffer again at its end: status 120
+        except (OSError, ValueError):  # otherwise Python writes again when it exits, with status 120
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return outcome.status
 

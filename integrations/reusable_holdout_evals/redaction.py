@@ -284,7 +284,7 @@ def samples_of(folder: Path, task: str) -> list[Path]:
 
 
 def _public_lines(path: Path, chosen: str | None, column: str, show: set[str]) -> Iterator[dict[str, Any]]:
-    """Yield those parts of each sample that the developer may see."""
+    """Yield, for each sample, the parts that the developer may see."""
     for text in file_text(path, what="samples of lm-evaluation-harness").split("\n"):
         line = json.loads(text) if text.strip() else None
         if line is None or (chosen is not None and line.get("filter", "none") != chosen):

@@ -21,7 +21,7 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
 
 
 def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
-    """Return the metric with a name from the catalogue, with its parameters.
+    """Return the metric that has this name in the catalogue, made with these parameters.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
 
 
 def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Return the additional metrics that the final standings show beside the ranking metric.
+    """Return the metrics that the final standings show in addition to the ranking metric.
 
-    Bounds of the targets that the ranking metric has apply to all of them.
+    The bounds that the ranking metric sets for the targets apply to these metrics, too.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The end of a search whose models lie in MLflow runs: one final of all of them."""
+"""The end of a search whose models lie in MLflow runs: one final of all these models."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def final_of_runs(
 ) -> BestRun:
     """End a project with one final of the models of MLflow runs, and tag the winner's run.
 
-    With the guard's confidence its interval contains the population value, although the run was chosen from all of
-    them. The winner has the best worse end of its interval. Its run gets the tag `holdout_final`, in words, and the
-    certified numbers as tags that begin with `reusable_holdout.final_`.
+    With the guard's confidence the winner's interval contains the population value, although the winner was chosen from
+    all runs. Intervals are compared by their worse ends: the best of these wins. The winner's run gets the result in
+    words as the tag `holdout_final`, and the certified numbers as tags that begin with `reusable_holdout.final_`.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ __all__ = ["BestRun", "best_run", "register_certified"]
 
 
 class BestRun(NamedTuple):
-    """The best answer about a holdout, by the pessimistic end of its interval, and its run.
+    """The best answer about a holdout, and its run. Answers are compared by the worse ends of their intervals.
 
     Attributes
     ----------
@@ -85,9 +85,9 @@ def best_run(
 
 
 def _ends(client: MlflowClient, run: Run) -> list[tuple[int, Any]]:
-    """Return the pessimistic interval ends of a run's answers, each after a sign.
+    """Return a pair for each answer of a run: a sign, and the worse end of the answer's interval.
 
-    The sign is 1, or -1 for a loss, so that the greatest product of sign and end is the best.
+    The sign is 1, or -1 for a loss. So the greatest product of sign and end is the best.
     """
     sign, name = (-1, "holdout_high") if run.data.tags.get(tag("direction")) == "min" else (1, "holdout_low")
     if name not in run.data.metrics:

@@ -147,7 +147,7 @@ def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
         return None
     try:
         check_reachable(tracking_uri)
-        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run has only its first tags
+        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run's object lacks later tags
     except (OSError, MlflowException):  # a server that is down must not stop the analyst's loop
         return str(run.info.run_id)
     return str(run.info.run_id) if takes_answers(tags, guard) else None

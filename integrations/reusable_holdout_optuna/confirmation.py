@@ -19,14 +19,14 @@ __all__ = ["Best", "Confirmation", "Which", "guard_results"]
 
 Which = Literal["new-best", "all"]
 
-# the study's attribute for an answer about a trial that was already finished, because Optuna lets nobody change it
+# the study's attribute for the answer about a finished trial, because Optuna lets nobody change such a trial
 _OF_STUDY = "guard_trial_{}"
 
 _COLUMNS = ("prior", "answer", "measured", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
-    """The trial whose interval has the best worse end, of those that the guard answered.
+    """The best trial that the guard answered about; trials are compared by the worse ends of their intervals.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Best(NamedTuple):
 
 
 class Confirmation:
-    """Asks a guard about the trials of a study, and keeps its answers in the study.
+    """A helper that asks a guard about the trials of a study, and keeps the answers in the study.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Confirmation:
         ------
         InputError
             If the study has several objectives and none is named, or has no objective at the named place, or if it
-            optimizes in the other direction than the guard's metric.
+            optimizes in the direction opposite to the guard's metric.
         """
         metric, count, place = self.guard.metric, len(study.directions), self.objective or 0
         if self.objective is None and count != 1:
@@ -122,7 +122,7 @@ class Confirmation:
             )
 
     def value_of(self, values: Any) -> float | None:
-        """Return the value of the guarded objective; None if there is none, or Optuna will fail the trial.
+        """Return the guarded objective's value; None if there is no number, or Optuna will mark the trial as failed.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class Confirmation:
                 self.confirm_finished(study, best, value)
 
     def end(self, study: Study, most: int | None) -> Best:
-        """Ask for one final of the completed trials, or of so many of the best, and note its winner."""
+        """Ask for one final about the completed trials, or the best `most` of them, and record the winner."""
         if most is not None and not (isinstance(most, int) and most > 0):
             raise InputError(f"trials must be a whole number, 1 or more; got {most!r}; nothing was asked")
         completed = [one for one in self._completed(study) if math.isfinite(one[0])]
@@ -198,7 +198,7 @@ class Confirmation:
         return best
 
     def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
-        """Return the completed trials, each after its value of the guarded objective."""
+        """Return a pair for each completed trial: its value of the guarded objective, and the trial."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 

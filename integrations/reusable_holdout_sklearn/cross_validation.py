@@ -76,7 +76,7 @@ def guarded_cross_validate(
         guard_answer : Answer
             The guard's answer about the model fitted on all training rows.
         guard_estimator : estimator
-            That model; only with `return_estimator`.
+            The model that the answer is about; only with `return_estimator`.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def guarded_cross_validate(
 def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) -> float:
     """Return the mean over the folds in the metric's unit, and convert the folds' scores in `scores` to this unit."""
     train = scores.pop(f"train_{_PRIOR}", None)
-    if alone:  # under the names of cross_validate, where greater is better
+    if alone:  # also under cross_validate's own names, for which greater is better
         scores["test_score"] = scores[f"test_{_PRIOR}"]
         scores |= {} if train is None else {"train_score": train}
     sign = 1.0 if guard.metric.greater_is_better else -1.0
@@ -152,7 +152,7 @@ def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) 
 
 
 def _fit_params(estimator: Any, y: Any, cv: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return those of cross_validate's `params` that are passed to the estimator's `fit`."""
+    """Return the part of cross_validate's `params` that is passed on to the estimator's `fit`."""
     if not params or not get_config()["enable_metadata_routing"]:
         return params
     to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))

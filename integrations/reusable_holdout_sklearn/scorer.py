@@ -55,7 +55,7 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
     model, with its score on (X, y) as the prior. Do not pass the rows that the model was fitted on: its score there is
     a bad prior.
 
-    **What is refused.** Some calls are refused, at no cost: models of some of the columns, as RFECV and
+    **What is refused.** Some calls are refused, at no cost: models of only some columns, as RFECV and
     SequentialFeatureSelector fit them; TunedThresholdClassifierCV; early stopping of HistGradientBoosting; and rows
     with shuffled columns, so permutation_importance asks once and is refused at the first shuffle that changes the
     score.

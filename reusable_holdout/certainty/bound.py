@@ -1,8 +1,8 @@
-"""One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
+"""One-sided confidence bounds. They take the logarithm of a level, so that even ``exp(-2000)`` is a usable level.
 
 There are three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
 for means of losses in [0, 1], and McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
-observed value. ``*_reach_low`` is its inverse: it returns the observation that a given bound needs. The upper side is
+observed value. ``*_reach_low`` is its inverse: it returns the observed value a given bound needs. The upper side is
 the mirror image. Every function takes floats and arrays.
 """
 
@@ -72,8 +72,8 @@ class ConfidenceBound:
     Parameters
     ----------
     family : {"binomial", "bounded", "bounded-difference"}
-        Mean of 0/1 losses (exact binomial), statistic with the exponential moments of a mean of so many losses in [0,
-        1] (kl-Chernoff), bounded differences (McDiarmid).
+        A mean of 0/1 losses (exact binomial), a statistic with the exponential moments of a mean of `rows` losses in
+        [0, 1] (kl-Chernoff), or a statistic with bounded differences (McDiarmid).
     rows : int
         Number of rows that count, >= 1.
     sum_of_squares : float
@@ -88,8 +88,8 @@ class ConfidenceBound:
     Notes
     -----
     For family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
-    misses when the value is beyond a number that the population value fixes, and the narrower bound's number is one of
-    the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
+    misses if the observed value is beyond a limit that depends on the population value alone, and the narrower bound's
+    limit is one of the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
 
     Examples
     --------
@@ -126,7 +126,7 @@ class ConfidenceBound:
         return cast("Real", mirrored(self.lower(1.0 - value, log_level=log_level)))
 
     def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Return the least observed value for which ``lower`` reaches the target; -inf: always, +inf: never."""
+        """Return the least observed value for which ``lower`` reaches the target; -inf if all do, +inf if none."""
         if self.family == "binomial":
             return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
         checked_target, level = _checked(target, log_level, self.rows)
@@ -139,7 +139,7 @@ class ConfidenceBound:
         return cast("Real", found)
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Return the largest observed value for which ``upper`` stays within the target; +inf: always, -inf: never."""
+        """Return the largest observed value for which ``upper`` is within the target; +inf if all are, -inf if none."""
         return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
 
     def of_rows(self, rows: int) -> ConfidenceBound:
@@ -180,12 +180,12 @@ def binomial_upper(value: Number, *, rows: int, log_level: Number) -> Number:
 def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
     """Return an observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target.
 
-    The smallest such value lies less than 1/rows below. It is -inf where every value will do (target <= 0), +inf where
-    none will; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
+    The result exceeds the smallest such mean by less than 1/rows. It is -inf if every mean reaches the target (<= 0),
+    +inf if none does; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
     ``log I_target(x, rows - x + 1) = log_level`` the result is ``x / rows``, rounded up.
     """
     counting = _counting_slack(rows)
-    slack = (counting + counting) / rows  # the bound's own, and once more
+    slack = (counting + counting) / rows  # the lower bound's slack, twice
     return _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack)
 
 
@@ -245,7 +245,7 @@ def _lower_of_count(x: Number, rows: int, level: Number) -> Number:
     return solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level)
 
 
-# Between charges the level stays and counts repeat: a question then costs a look-up.
+# Between charges the level stays the same, and counts repeat: most questions then cost a look-up.
 _kept = lru_cache(maxsize=4096)(_lower_of_count)
 
 
@@ -263,11 +263,11 @@ def _reach_low(
     accuracy: float,
     slack: float,
 ) -> Number:
-    """Return the value whose lower bound is the target; infinite if there is none, or if every value will do."""
+    """Return the value whose lower bound is the target; infinite if no value has it, or every value suffices."""
     target, level = _checked(target, log_level, rows)
     f = functions(target)
     rounding = margin(float(rows), level)
-    level = level - rounding - rounding - accuracy  # as often as the lower bound's level was, and once more
+    level = level - rounding - rounding - accuracy  # the lower bound lowers it once: once more
     inside = f.least(f.most(target, 1e-300), 1.0)
     p = inflated(inside)
     possible = rows * f.log(p) <= level
@@ -288,7 +288,7 @@ def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: floa
     queries : int
         Number of questions, >= 1.
     beta : float
-        Failure probability of all together, in (0, 1).
+        Failure probability of all intervals together, in (0, 1).
     estimate : float
         Observed value in [0, 1].
 

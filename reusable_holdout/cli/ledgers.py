@@ -22,7 +22,7 @@ _EPOCH: dict[str, Any] = {"type": int, "help": "of the ledger's holdouts, from 1
 
 
 def _add(*command: Any) -> Any:
-    """Add a command about one ledger; its parts are those of :func:`~reusable_holdout.cli.command.add`."""
+    """Add a command about one ledger; its arguments are those of :func:`~reusable_holdout.cli.command.add`."""
     parser = add(*command)
     parser.add_argument("ledger", help="SQLite file or URL")
     return parser

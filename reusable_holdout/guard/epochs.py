@@ -31,7 +31,7 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     with contextlib.suppress(LedgerMismatchError):
         wanted.check_same(stored)
         return ledger
-    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
+    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows: the caller refuses them
         return ledger
     rows.check_same(stored, key)
     if OVERLAP in stored.allow and OVERLAP not in wanted.allow:

@@ -17,7 +17,7 @@ __all__ = ["tell_finals"]
 
 
 def tell_finals(finals: Sequence[Posed]) -> list[Any]:
-    """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
+    """Release exact values once, durably, for one or several metrics; raise Halted after another final."""
     if any(one.question.way != "final" for one in finals):
         raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
     root = finals[0].view

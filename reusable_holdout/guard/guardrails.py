@@ -1,4 +1,4 @@
-"""Guardrails of a gate: other metrics of the same rows and their least values; together one question, one bit."""
+"""Guardrails of a gate: other metrics of the same rows, with their least values; one bit answers for all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rail(NamedTuple):
     digest: bytes
 
     def value(self, X_train: Any) -> Named:
-        """Return its gate, and what it measured."""
+        """Measure the guardrail's value; return it with its gate."""
         return values(self.view, self.gate, self.subject, self.named, X_train)
 
 

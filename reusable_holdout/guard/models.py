@@ -58,9 +58,9 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
 
 
 def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> None:
-    """Refuse a model that cannot fit, by what is public: its methods, its classes, the number of columns.
+    """Refuse a model that does not fit, by public facts: its methods, its classes, the number of columns.
 
-    Found here, it is free; found on the holdout's rows, it takes a charge.
+    A misfit that is found here is free; one that is found on the holdout's rows takes a charge.
     """
     _check_object(model)
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
@@ -185,7 +185,7 @@ def length_of(data: Any) -> Any:
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     """Return the model, or if it is not fitted a clone of it fitted on the training data.
 
-    An InputError says that it is a class, or neither fitted nor fit to be.
+    An InputError says that it is a class, or that it is not fitted and there are no training data.
     """
     _check_object(model)
     if not hasattr(model, "__sklearn_tags__"):  # no estimator: an object with predict() is taken to be fitted
@@ -203,6 +203,6 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
                 f"got an unfitted {type(model).__name__}; call its fit; nothing was asked"
             ) from None
         return clone(model).fit(X_train, y_train)
-    except (TypeError, AttributeError):  # a part of one
+    except (TypeError, AttributeError):  # an object with only a part of an estimator's methods
         pass
     return model

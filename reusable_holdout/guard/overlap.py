@@ -38,9 +38,9 @@ _RELEASED = (
 
 
 def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
-    """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns.
+    """Refuse a holdout with more training rows than chance explains, by their ids or by a table with its columns.
 
-    An OverlapError says how many; an InputError, that the two cannot be compared.
+    An OverlapError says how many rows are shared. An InputError says that the two cannot be compared.
     """
     if isinstance(training, str | Path):
         raise InputError(

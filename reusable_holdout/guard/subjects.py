@@ -143,7 +143,7 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
 
 
 def checked_series(series: object, *, by_series: bool) -> str:
-    """Return the name of a series; InputError if it is no text, or one is named where there are none."""
+    """Return the name of a series; InputError if it is no text, or if the guard is no board of claims."""
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(
@@ -206,7 +206,7 @@ class Subject(NamedTuple):
 
 
 def is_several(given: Any) -> bool:
-    """Return True of a list or tuple of subjects; a list of labels or numbers is one: predictions."""
+    """Return True for a list or tuple of subjects; a list of labels or numbers is one subject: predictions."""
     if not isinstance(given, list | tuple) or isinstance(given, Difference | Measured):
         return False
     return not given or not (given[0] is None or np.isscalar(given[0]))
@@ -296,7 +296,7 @@ def measured(
 
 
 def _of_predictions(way: Check, bound: BoundMetric, subjects: Sequence[Subject]) -> list[Any]:
-    """Measure predictions at once; all of them fail, or none."""
+    """Measure all predictions at once; either all of them fail, or none."""
     every = [one.predictions for one in subjects]
     stacked = every[0] if len(every) == 1 else np.concatenate(every)  # type: ignore[arg-type]
     found = _attempted(bound, lambda: way.rule.measured_many(bound, stacked))  # type: ignore[arg-type]

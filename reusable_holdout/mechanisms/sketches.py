@@ -19,7 +19,7 @@ __all__ = ["DistinctSketch"]
 
 _MOST_REGISTERS = 2**16
 _MOST_PHANTOMS = 2**24  # in all registers together; each needs a random draw
-_LARGEST_RANK = 65  # of 64 bits that are all zero
+_LARGEST_RANK = 65  # the rank of 64 bits that are all zero
 _ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
 
 

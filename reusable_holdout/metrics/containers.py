@@ -119,7 +119,7 @@ def is_reordered(values: object, index: Any) -> bool:
 def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
     """Refuse two pandas objects whose indexes have the same labels in different orders: rows would be mixed up.
 
-    The message quotes no label.
+    The message quotes no label, and ends with the text `nothing`.
     """
     if is_reordered(beside, index_of(rows)):
         first, second = names
@@ -223,7 +223,7 @@ def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 
 class CodedLabels:
-    """Text labels stored as codes, in a byte or two per row. A code is a position in `values`, distinct and sorted.
+    """Text labels stored as codes, in a byte or two per row. A code is a position in the sorted, distinct `values`.
 
     The repr does not depend on the labels' values.
     """
@@ -268,7 +268,7 @@ def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
 
 
 def compact(values: object, *, what: str) -> Any:
-    """Return labels in little memory: unchanged if they are in memory, otherwise read once, piece by piece.
+    """Return labels in little memory: unchanged if they are in memory already, otherwise read once, in pieces.
 
     Numbers keep their values and their kind: booleans, integers or floats. Text becomes :class:`CodedLabels`. Error
     messages quote no value.
@@ -299,14 +299,14 @@ def compact(values: object, *, what: str) -> Any:
 
 
 def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Return the codes of one piece of text labels, and add labels that are new to `codes`."""
+    """Return the codes of one piece of text labels; labels that are not in the mapping `codes` are added to it."""
     places, values = pd.factorize(labels.astype(np.object_))
     mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
     return mine.astype(np.min_scalar_type(len(codes)))[places]
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Join pieces into one array; integers take as few bytes as they need, but unsigned 64-bit integers stay so."""
+    """Join pieces into one array; integers take as few bytes as they need, unless they are unsigned 64-bit integers."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
         low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
@@ -327,7 +327,7 @@ def _computed(collection: Any) -> Iterator[NDArray[Any]]:
 def dask_parts(collection: Any) -> list[Any]:
     """Return the parts of a Dask array or frame, each with all columns of some rows."""
     axes = getattr(collection, "ndim", None)
-    axes = axes if isinstance(axes, int) else 0  # every attribute of a delayed object is delayed
+    axes = axes if isinstance(axes, int) else 0  # a delayed object's attributes are delayed, too
     if axes and hasattr(collection, "blocks"):
         whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
         return [whole.blocks[number] for number in range(whole.numblocks[0])]

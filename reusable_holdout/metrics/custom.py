@@ -49,8 +49,8 @@ def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
 class BoundedDifferences(Statistic):
     """The user's own statistic, for which the user has stated how much each row can change it, in its units.
 
-    It is tried once, as a user's loss is. Values outside the bounds are clipped to them, and NaN becomes the worst
-    value.
+    It is tried once on made-up labels, as a user's loss is. Values outside the bounds are clipped to them, and NaN
+    becomes the worst value.
     """
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
@@ -62,7 +62,7 @@ class BoundedDifferences(Statistic):
                 f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
             )
         stated = metric.differences
-        counted = targets.coder is not None and targets.outputs == 1  # else nothing is public about them
+        counted = targets.coder is not None and targets.outputs == 1  # else no fact about labels is public
         labels = targets.shown() if counted else _made_up(targets)
         differences = as_floats(_withheld(metric, stated, labels) if callable(stated) else stated)
         if differences.shape != (self.rows,):
@@ -120,14 +120,14 @@ class _Own(HoldsLabels):
         return self._called(labels, predictions)
 
     def failed(self, what: str) -> ModelError:
-        """Return the error for a function whose result is not `what` it must return."""
+        """Return the error for a function that did not return what it must; `what` names the required result."""
         return ModelError(
             f"the {self._what} of metric {self._metric.name!r} must give {what}; it did not; nothing was answered; "
             "mend the metric"
         )
 
     def _called(self, labels: NDArray[Any], predictions: NDArray[Any]) -> NDArray[Any]:
-        predictions.flags.writeable = False  # the prepared question will still be hashed
+        predictions.flags.writeable = False  # the function must not change them: they are hashed later
         function = getattr(self._metric, self._what)
         return as_floats(_withheld(self._metric, function, labels, predictions))
 

@@ -40,7 +40,7 @@ class Definition:
     kernel: Kernel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
+        if self.statistic is not None and self.family == "bounded":  # default; a statistic has one family
             object.__setattr__(self, "family", "bounded-difference")
         self._check_words()
         self._check_numbers()
@@ -146,7 +146,7 @@ def is_finite(value: object) -> bool:
 
 
 def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advice: str) -> float:
-    """Return a number as a float; raise an InputError with these words if it is not finite or not allowed."""
+    """Return a number as a float; raise an InputError with `must` and `advice` if it is not finite or allowed."""
     if not (is_finite(value) and allowed(value)):
         raise InputError(f"{must}; got {value!r}; {advice}")
     return float(value)

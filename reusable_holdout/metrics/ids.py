@@ -21,7 +21,7 @@ from reusable_holdout.metrics.containers import compact, from_arrow, typed_array
 from reusable_holdout.metrics.targets import rows_of
 
 _SHOWN = 5
-_LONGEST = 60  # of an id, in a message
+_LONGEST = 60  # characters of an id in a message
 
 
 class Ids:
@@ -70,7 +70,7 @@ def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
     """Return the reasons why the found names are not the wanted names in some order, or an empty list if they are.
 
-    The wanted names are distinct and belong to the `owner`, as messages call them.
+    The wanted names are distinct. Messages call them by `owner`, such as "the guard's".
     """
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
@@ -213,7 +213,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The columns of a table, all of one length, and its index, or None if the index only counts the rows."""
+    """The columns of a table, all of one length, and its index: None without an index, or if it only counts rows."""
 
     row_names: Column | None
     columns: list[Column]
@@ -224,7 +224,7 @@ class Table(NamedTuple):
         A table of one column whose index only counts its rows is assumed to be in this order already.
         """
         of_rows = [] if self.row_names is None else [self.row_names]
-        if len(self.columns) > 1:  # a single column holds no ids, for no scores would be beside them
+        if len(self.columns) > 1:  # a single column holds the scores, and so no ids
             of_rows += self.columns
         named = {column.name: _names(column.values, ids) for column in of_rows}
         wanted = set(ids.names)

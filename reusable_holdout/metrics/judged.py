@@ -195,7 +195,7 @@ class MeanOfRepeats(Judge):
 
 @dataclass(frozen=True)
 class Passes(Judge):
-    """The probability that, of `k` of a row's repeats drawn without replacement, one passes (or `every` one does)."""
+    """The probability that at least one of `k` repeats, drawn without replacement, passes; if `every`, that all do."""
 
     k: int
     every: bool

@@ -56,7 +56,7 @@ def brier() -> Metric:
 
 
 def log_loss(*, clip: float = 0.01) -> Metric:
-    """Make the log loss: the mean negative logarithm of the true class's probability, which counts as `clip` at least.
+    """Make the log loss: the mean negative logarithm of the true class's probability, or of `clip` if that is larger.
 
     Replacing one of the n rows, label and features, changes it by at most ln(1/clip)/n nats.
 
@@ -232,7 +232,7 @@ def _pinball(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def checked_targets(lower: float, upper: float) -> tuple[dict[str, float], float]:
-    """Check the bounds of targets, and return them as a metric's parameters, with their distance."""
+    """Check the bounds of targets, and return them as a metric's parameters, and the distance between them."""
     advice = "state what is known about the targets without the holdout"
     least, most = checked_bounds(lower, upper, "the targets' bounds", advice, widest=1e150)
     return {"lower": least, "upper": most}, most - least

@@ -73,7 +73,7 @@ def resolve_metric(metric: str | Metric) -> Metric:
             "a metric must be a statistic that each row moves by a bounded amount, and one of the catalogue or your "
             f"own; got scikit-learn's {metric!r}, {refusal}"
         )
-    # all names, unless one of them must be meant, which would be lost among them
+    # list all names only if no name is close, because a close one would be hard to find in the list
     which = "in the catalogue" if misfits.closest(metric, names) else f"one of {', '.join(names)}"
     raise InputError(
         f"a metric's name must be {which}; got {metric!r}; {_place_of(metric) or _hint(metric, names)}"

@@ -21,7 +21,7 @@ from reusable_holdout.metrics import containers
 from reusable_holdout.metrics.containers import BLOCK, Kind, in_blocks, pieces_of, typed_array
 
 _WHAT = "predictions"
-_SLACK = 1e-6  # how far a probability, or the sum of a row, may stray; float32 models do
+_SLACK = 1e-6  # accepted error of a probability, or of a row's sum; float32 models make such errors
 _HASH_BYTES = 8
 PRIVATE: Final = "private"
 """The value of ``classes=`` for a private set of labels.
@@ -150,8 +150,8 @@ class AnswerCoder:
 def compared(answers: NDArray[Any], kind: Kind, *, what: str) -> NDArray[Any]:
     """Convert answers to numbers, equal for equal answers: text to a 64-bit hash, whole numbers to themselves.
 
-    Hashes that a client computed already (dtype V8) are taken as they are. Answers of the other kind, and numbers that
-    are not whole, are refused with an InputError that quotes none of them.
+    Hashes that a client computed already (dtype V8) are taken as they are. Answers of a kind other than `kind`, and
+    numbers that are not whole, are refused with an InputError that quotes none of them.
     """
     if kind == "text" and answers.dtype == np.dtype(f"V{_HASH_BYTES}"):
         return np.frombuffer(answers.tobytes(), np.int64).reshape(answers.shape)
@@ -327,7 +327,7 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
-    """Check probabilities, and keep only the last column for two classes: matrix and vector are the same question."""
+    """Check probabilities, and keep only the last of two columns, so that matrix and vector give the same query."""
     out = _finite(array)
     low, high = out.min(), out.max()
     if low < -_SLACK or high > 1 + _SLACK:

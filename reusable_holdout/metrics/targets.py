@@ -61,7 +61,7 @@ class Targets(HoldsLabels):
         return type(self)(self.values[chosen], self.coder)
 
     def present(self) -> dict[int, int]:
-        """Return a mapping from the code of each class that has rows to their number."""
+        """Return the number of rows of each class that has any, by the code of the class."""
         return {code: rows for code, rows in enumerate(self.counts.tolist()) if rows}
 
     def check_several(self, metric: str) -> None:

@@ -154,7 +154,7 @@ def _composed(each: float, parts: int, delta: float) -> float:
     """Compute the epsilon of `parts` releases of epsilon `each` together: their sum, or less if delta is above 0."""
     if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
-    whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
+    whole = float(Fraction(repr(float(each))) * parts)  # the same sum as `basic_composition` computes
     return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
 
 

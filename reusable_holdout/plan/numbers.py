@@ -40,7 +40,7 @@ __all__ = [
 
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
-"""Families whose rows decide, by their evidence."""
+"""Families of metrics whose questions are decided by the evidence of the rows, not by the score alone."""
 
 
 class Scale(NamedTuple):
@@ -154,7 +154,7 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
     return number
 
 
-# ---- what goes together
+# ---- numbers that must go together
 
 
 def checked_spread(spread: float | None, span: float) -> float | None:
@@ -216,7 +216,7 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """Return the largest whole number in [least, most] at which a condition holds, if it fails from some number on."""
+    """Return the largest number in [least, most] at which a condition holds; above it the condition must fail."""
     if least > most or not holds(least):
         return None
     kept, step = least, 1
@@ -266,11 +266,11 @@ class SharedBudget:
     told_before : float
         Nats released about the rows when the guard was made.
     charge_nats : float
-        Cost of the most expensive charge of any metric; 0 for the guard's own, whose plan says it.
+        Nats of the most expensive charge of any metric; 0 for the guard's own metric, whose plan computes them.
     told_nats : float
-        Nats that may be released beside the charges while every promise is kept; 0 for the guard's own metric.
+        Nats that may be released in addition to charges while all promises hold; 0 for the guard's own metric.
     theory : int
-        Edition of the theory that certifies all of it.
+        Edition of the theory that certifies all answers about the rows.
     noisy : bool
         True if another metric of the rows has noise: then a share of the failure probability pays for it.
     """
@@ -288,6 +288,6 @@ OWN_BUDGET = SharedBudget()
 
 
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return, of two records of plans, the numbers that either was stated with."""
+    """Return the purpose and the stated numbers of two records of plans: all that were stated for either plan."""
     names = sorted({*one["stated"], *other["stated"], "asks"})
     return {name: one[name] for name in names}, {name: other[name] for name in names}

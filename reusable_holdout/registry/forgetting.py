@@ -21,7 +21,7 @@ _IN_MEMORY = "memory"  # place of ledgers in the memory of a process
 
 
 def is_gone(ledger: str) -> bool:
-    """Return True if a ledger was a file and no file is there now; False for a server or a folder that is closed."""
+    """Return True if a ledger was a file and no file is there now; False for a server, or if it cannot be looked up."""
     try:
         return Path(ledger).is_absolute() and not Path(ledger).exists()
     except OSError:
@@ -89,7 +89,7 @@ def reminder(budget: Budget) -> str:
 
 def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
     """Return the message that names the ledger with the rows' budget, and the next steps if it is there or gone."""
-    # a new guard's own file, if the registry knows it, has lost its ledger
+    # if the registry names the file in which a new guard is made, the earlier ledger there is lost
     lost = not next_epoch and here != _IN_MEMORY
     gone = [one for one in budgets if (lost and one.ledger == here) or is_gone(one.ledger)]
     budget = next((one for one in budgets if one not in gone), budgets[0])

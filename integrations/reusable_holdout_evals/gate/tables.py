@@ -54,7 +54,7 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
     Raises
     ------
     InputError
-        If the file is not such a file; the message quotes nothing but ids.
+        If the file does not have this form; the message quotes nothing but ids.
     """
     table = _read(path, id_column, "the labels", quoted=False)
     if table.frame.shape[1] != 1:
@@ -85,7 +85,7 @@ def read_table(path: Path, *, id_column: str | None = None, text: bool = False) 
     Raises
     ------
     InputError
-        If the file is not such a file, a prediction is missing, or an id comes twice.
+        If the file does not have this form, a prediction is missing, or an id comes twice.
     """
     table = _read(path, id_column, "the predictions", quoted=True, text=text)
     missing = np.flatnonzero(table.frame.isna().any(axis=1).to_numpy())
@@ -113,7 +113,7 @@ def read_ids(
     Raises
     ------
     InputError
-        If the file is not such a file, an id is missing or comes twice, or a row has no group.
+        If the file does not have this form, an id is missing or comes twice, or a row has no group.
     """
     frame = read_frame(path, what="the ids", text=True)
     column = id_column or "id"
@@ -163,7 +163,7 @@ def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If the columns are not one, and not one for each class.
+        If there is neither a single column, nor one column for each class.
     """
     if frame.shape[1] == 1:
         return frame.iloc[:, 0].to_numpy()
@@ -183,7 +183,7 @@ def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
 
 
 def classes_of(named: Sequence[str] | None) -> list[int] | list[str] | None:
-    """Return named classes as whole numbers if all of them are, else as text, as the labels of a file are read."""
+    """Return classes as whole numbers if all of them are, else as text; labels in a file are read the same way."""
     try:
         return None if named is None else [int(one) for one in named]
     except ValueError:
@@ -222,7 +222,7 @@ def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) ->
 
 
 def _is_a_label(column: pd.Series[Any]) -> bool:
-    """Return True if a column's name is a number or one of its values, so that its first row was read as the header."""
+    """Return True if a column's name looks like a label that was read as a header: a number, or one of its values."""
     name = str(column.name)
     try:
         float(name)

@@ -1,4 +1,4 @@
-"""The question to a release gate, whether the new model is better than the old one by a named improvement."""
+"""The question to a release gate: whether the new model is better than the old one by a named improvement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
         Name and certified interval of each score that had to be no worse. After "rejected" these intervals hold every
         possible difference, because the verdict does not tell which score failed.
     improvement, tolerance : float
-        The improvement that was named, and how far below it an accepted release may be: 0, but for earlier editions.
+        The improvement that was named, and how far below it an accepted release may be: 0, except in earlier editions.
     """
 
     verdict: Literal["accepted", "rejected", "halted"]
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Warning if a gate of an earlier edition can accept noise alone, for so little was named; else empty."""
+        """Warning if a gate of an earlier edition can accept noise alone, because little was named; else empty."""
         if self.verdict == "halted" or not self.tolerance or self.improvement >= self.tolerance:
             return ""
         return (
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
 
 
 class NoWorse(NamedTuple):
-    """A second score of the same rows that must not get worse, and by how much it may.
+    """A second score of the same rows, which may get worse by at most a given amount.
 
     Attributes
     ----------

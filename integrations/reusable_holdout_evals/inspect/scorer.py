@@ -99,7 +99,7 @@ class _Scored(NamedTuple):
 
 
 _SCORED: dict[str, _Scored] = {}
-"""The scores by random token. The log has only the tokens, by which Inspect says which scores count."""
+"""The scores by random token. The log has only tokens; Inspect passes back the tokens of scores that count."""
 
 
 def withholding(
@@ -169,7 +169,7 @@ def name_of(one: Scorer) -> str:
 
 @cache
 def _watch_runs() -> None:
-    """Register a hook by which Inspect reports each evaluation that begins, with its samples' ids."""
+    """Register a hook that Inspect calls when an evaluation begins, with the ids of its samples."""
 
     @hooks(name="runs", description="Asks a guarded holdout when all samples are scored")
     class _Runs(Hooks):  # type: ignore[misc] # its type is not looked into

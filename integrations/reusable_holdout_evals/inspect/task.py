@@ -74,7 +74,7 @@ def guarded_task(
     to_number: Callable[[Any], float | None] = as_number,
     failed: float | None = None,
 ) -> Task:
-    """Replace a task's metrics by a guard's answers, and keep targets and scores of its samples out of the log.
+    """Replace a task's metrics with a guard's answers, and keep targets and scores of its samples out of the log.
 
     In the samples, which the solver sees, each target is replaced by "withheld"; only the scorers get the true target.
     When all samples are done, the guard is asked once about the scores of each scorer. The logged metrics are the
@@ -85,7 +85,7 @@ def guarded_task(
     ----------
     task : Task
         A task with a scorer for each question. Each scorer gives a sample a number, C, I, P or N. The task's own
-        metrics and headline metric are removed. The task is changed in place, as by :func:`inspect_ai.task_with`.
+        metrics and headline metric are removed. The task is changed in place, as with :func:`inspect_ai.task_with`.
     prior : float, or dict of scorer name to float
         The developer's own estimate of the score, for example from a dev set; with an incumbent, of the difference.
     guard : ReusableHoldout or RemoteHoldout, optional

@@ -1,4 +1,4 @@
-"""Reading of zip archives from others, with bounds on their size; also of Zstandard, which Python 3.13 lacks."""
+"""A reader of foreign zip archives, with bounds on their size; also for Zstandard, which Python 3.13 lacks."""
 
 from __future__ import annotations
 

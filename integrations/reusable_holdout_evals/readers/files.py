@@ -43,7 +43,7 @@ def sources_of(given: object) -> list[Path]:
     Raises
     ------
     InputError
-        If there is no path, a path comes twice, or something is no path.
+        If there is no path, a path comes twice, or an entry is not a path.
     """
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
     paths = [Path(one) for one in listed if isinstance(one, str | Path)]
@@ -55,7 +55,7 @@ def sources_of(given: object) -> list[Path]:
 
 
 def named(paths: Sequence[Path]) -> str:
-    """Return paths as text for a message; if there are three or more, only the first and their number."""
+    """Return paths as text for a message; of three or more, only the first, and how many others."""
     more = f"{paths[0]} and {len(paths) - 1:,} more files"
     return " and ".join(map(str, paths)) if len(paths) < 3 else more
 

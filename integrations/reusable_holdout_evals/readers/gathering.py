@@ -28,13 +28,13 @@ _LONGEST = 1_000  # greatest length of an id or a group's name
 
 
 class _Missing(NamedTuple):
-    """Stands for a score that is missing, and holds the reason, such as "the sample failed"."""
+    """A stand-in for a missing score, with the reason, such as "the sample failed"."""
 
     reason: str
 
 
 class Gathering:
-    """Collects the scores of one source, in the order in which they are found.
+    """A collector of the scores of one source, in the order in which they are found.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Gathering:
     repeats : {"equal", "averaged"}
         "averaged" gives each row the mean over its repeats. "equal" refuses rows with different numbers of repeats.
     missing : float or None
-        Score of a row that has none; None to refuse such a source.
+        Score of a row that has none; None to refuse a source with such rows.
     advice : str
         The end of the message about a score that is no number: what the user can do.
 

@@ -26,7 +26,7 @@ from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # Inspect's summaries keep about so many characters of a text
+_CUT = 1_000  # Inspect's summaries cut texts off at about this number of characters
 _REMOVED = "Key removed from summary (> 1k)"
 _MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean of the scores
 _CLOSE = 1e-6
@@ -75,7 +75,7 @@ def read_inspect(
     Raises
     ------
     InputError
-        If the file is no such log, the run was not finished, or the samples do not agree with the log's header; if the
+        If it is not such a log, the run was not finished, or the samples do not agree with the log's header; if the
         logs are of several models; or if samples have no score, or one that is no number: the first few are named.
     MissingExtraError
         If the log is packed with Zstandard, as newer versions of Inspect do, and neither zstandard nor pyarrow is
@@ -216,7 +216,7 @@ class _Log:
             )
 
     def check_means(self, scores: Sequence[Sequence[float]], key: str | None) -> None:
-        """Refuse a log if the mean of the scores is not the accuracy, or the mean, that the header states.
+        """Refuse a log if its header states an "accuracy" or "mean" that is not the mean of the scores.
 
         `scores` has, for each sample, the scores of all epochs that have one. Only Inspect's own metrics "accuracy" and
         "mean" are compared, and only if epochs are reduced to their mean.
@@ -235,7 +235,7 @@ class _Log:
                 )
 
     def _metrics(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield pairs for the scorer: an entry of the log's results, and one of the metrics in it."""
+        """Yield each metric that the log's results state for the scorer, as a pair: the entry, and a metric in it."""
         for one in dicts_in(inside(self.header, "results", "scores")):
             if one.get("scorer", one.get("name")) == self.scorer:
                 yield from ((one, metric) for metric in dicts_in(inside(one, "metrics")))

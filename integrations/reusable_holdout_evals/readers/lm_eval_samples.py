@@ -61,10 +61,10 @@ def read_lm_eval(
     filter : str, optional
         Name of the harness's filter, such as "strict-match"; needed if there are several.
     id : str
-        Key of a sample that is its id. Dots lead into nested objects, as in "doc.question_id". "doc_id" is the number
+        Key of a sample's id. Dots lead into nested objects, as in "doc.question_id". "doc_id" is the number
         of the row in the dataset. "doc_hash" stays the same if the dataset's order changes.
     groups : str, optional
-        Key that names a row's group, such as "doc.passage"; "task" takes the file's task.
+        Key that names a row's group, such as "doc.passage"; "task" takes the name of the file's task.
     repeats : {"equal", "averaged"}
         "equal" refuses files whose rows have different numbers of repeats. "averaged" gives each row the mean over its
         repeats.
@@ -79,7 +79,7 @@ def read_lm_eval(
     Raises
     ------
     InputError
-        If they are no such files, or files of several models; if ids come twice; or if rows have no score, or one that
+        If they are not such files, or are of several models; if ids come twice; or if rows have no score, or one that
         is no number: the first few are named.
     """
     paths = _paths(samples)

@@ -38,7 +38,7 @@ def read_mlflow(
     assessment : str, optional
         Name of the scorer or judge; needed if there are several.
     id : str
-        Key of a row's inputs that is its id.
+        Key under which a row's inputs have its id.
     groups : str, optional
         Key of a row's inputs that names its group.
     repeats : {"equal", "averaged"}
@@ -55,7 +55,7 @@ def read_mlflow(
     Raises
     ------
     InputError
-        If it is no such result, ids are missing or come twice, or rows have no score, or one that is no number; the
+        If it is not such a result, ids are missing or come twice, or rows have no score, or one that is no number; the
         first few are named.
     """
     where = "the result of MLflow"

@@ -125,7 +125,7 @@ def _frame(source: Any) -> pd.DataFrame:
 def _scores(
     columns: dict[str, int], wanted: str | Sequence[str] | None, known: set[str | None], where: str
 ) -> list[str]:
-    """Return the names of the columns that hold scores: the wanted ones, or those that can be told by their names."""
+    """Return the names of the columns that hold scores: the wanted ones, or those that are recognised by name."""
     if wanted is not None:
         listed = [wanted] if isinstance(wanted, str) else list(wanted)
         if isinstance(wanted, str) and wanted not in columns:

@@ -64,8 +64,8 @@ class BoardTransport:
         Raises
         ------
         Halted
-            If no query is left and the message has a new question. The exception's `answers` are those to the questions
-            before it.
+            If no query is left and the message has a new question. The exception's `answers` are the answers to the
+            questions before that one.
         LimitError, ClosedError
             If the team has no submission left, or the competition takes no new submission.
         HoldoutError
@@ -163,7 +163,7 @@ class BoardTransport:
 
 
 def _more(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an answer that a submission lacks. The cost in nats is only in the history."""
+    """Return the fields of an answer that a reply about a submission lacks. The cost in nats is only in the history."""
     word = found["told"].partition(" ")[0]
     outcome = {"cell": "corrected", "span": "corrected", "measured": "measured"}.get(word, found["told"])
     return {

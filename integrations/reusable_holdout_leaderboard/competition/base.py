@@ -107,7 +107,7 @@ class Base:
 
     @cached_property
     def form_secret(self) -> bytes:
-        """Secret in the board's database with which the forms of pages are protected against other sites."""
+        """Secret in the board's database that protects the forms of pages against requests from other sites."""
         secret: bytes = self._read(form_secret)
         return secret
 

@@ -34,8 +34,8 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
     """A leaderboard whose every score comes from one guarded holdout.
 
     All intervals that are shown in an epoch contain their population values at the same time, with the confidence that
-    the rules state. This holds whatever the teams send, and however they use the answers. It needs one guard that
-    answers all teams; the limits of each team come on top.
+    the rules state. This holds whatever the teams send, and however they use the answers. For this, one guard
+    answers all teams; the limits of each team are additional.
 
     Make a competition with :meth:`create`, and open it later with :meth:`open`. Several threads may use it, and several
     processes may open the same folder and database.

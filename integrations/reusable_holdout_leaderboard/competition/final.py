@@ -24,7 +24,7 @@ from reusable_holdout_leaderboard.store.records import FinalStanding
 
 __all__ = ["check_also", "final_of"]
 
-_MOST_TERMS = 20_000_000  # rows times submissions; beyond it, half a minute, the losses' spread is not used
+_MOST_TERMS = 20_000_000  # rows times submissions, half a minute; beyond it, the losses' spread is not used
 
 
 def check_also(rules: Rules, fresh: Labels | None) -> None:

@@ -24,7 +24,7 @@ __all__ = ["parse_submission"]
 
 _LONGEST_HEADER = 1 << 16
 _SPARE_ROWS = 1_000
-_SPARE_LABELS = 500  # a file may have so many different labels, and ten more for each class
+_SPARE_LABELS = 500  # a file may have ten different labels for each class, and this number in addition
 _PIECE = 1 << 14  # rows that are converted to Python objects at a time
 _BOM = b"\xef\xbb\xbf"
 _SLACK = 1e-6  # rounding error that probabilities may have, as in the guard
@@ -190,7 +190,7 @@ class _Table(NamedTuple):
         return len(self.predictions[0])
 
     def where(self, row: int) -> str:
-        """Return the name by which messages call a row: its id, or else its number."""
+        """Return the name of a row for messages: its id, or its number if it has no id."""
         one = "" if self.ids is None else self.ids[row].as_py()
         return f"id {shown(one)}" if one else f"row {row + 1}"
 
@@ -280,7 +280,7 @@ def _numbers(column: Any) -> NDArray[np.float64]:
 
 
 def _in_pieces(column: Any) -> Iterator[Any]:
-    """Yield the values of a column, of which only a few are converted to Python objects at a time."""
+    """Yield the values of a column. To save memory, only some of them are Python objects at any time."""
     for start in range(0, len(column), _PIECE):
         yield from column.slice(start, _PIECE).to_pylist()
 

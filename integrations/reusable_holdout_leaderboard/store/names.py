@@ -82,7 +82,7 @@ def key_of(team: str) -> str:
 
 
 def _shows_all(given: str) -> bool:
-    """Return True if all characters of a name are visible, except joiners that are allowed where they stand."""
+    """Return True if all characters of a name are visible. Invisible ones are allowed in some letters and emoji."""
     left = _HONEST.sub("", given)
     if _INVISIBLE.search(left) or any(unicodedata.category(one) in _UNSHOWN for one in left):
         return False

@@ -24,8 +24,8 @@ _CHUNK_ROWS = 1 << 18
 class ParquetRows(ChunkedRows):
     """Rows of Parquet files, in the order of the files: a holdout, its labels, or predictions.
 
-    They are read at most `chunk_rows` at a time, as pandas frames, and never kept. It holds no data: only where they
-    lie.
+    They are read at most `chunk_rows` at a time, as pandas frames, and never kept. The object holds no data, only the
+    paths of the files.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ParquetRows(ChunkedRows):
         Files, folders or patterns such as ``"holdout/*.parquet"``. A folder or pattern stands for its files sorted by
         name. Workers on other machines must find them under the same paths.
     columns : sequence of str, optional
-        By default all, but for an index that pandas wrote.
+        Columns to read; by default all except an index that pandas wrote.
     chunk_rows : int
         Most rows that a worker has in memory.
 
@@ -120,7 +120,7 @@ class ParquetPart:
             )
 
     def chunks(self) -> Iterator[Any]:
-        """Read them as pandas frames."""
+        """Read the row groups as pandas frames."""
         self.check()
         names, unreadable = self.schema.names, (OSError, ValueError, pa.ArrowException)
         with (
@@ -149,7 +149,7 @@ class _File:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the footer, and no rows unless it does not say whether integers are missing."""
+        """Read the footer, and rows only if the footer does not say whether integers are missing."""
         with of_extra("large", "a Parquet file"):
             import pyarrow.parquet  # noqa: F401, PLC0415
         stamp = _stamp(path)

@@ -70,7 +70,7 @@ class PrivacyEvent:
         return self.failure() + (1 - self.failure()) * known
 
     def squared_shift(self) -> float | None:
-        """Return the squared shift, in variances, of a normal law with the same privacy profile, or None."""
+        """Return the squared shift, in variances, of the shifted normal law with the same privacy profile, or None."""
         return None
 
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:

@@ -17,11 +17,11 @@ Outcome = TypeVar("Outcome")
 
 
 class MixedInteraction(Interaction):
-    """An interaction of private algorithms, one after another, that pays for each hit by its epsilon and q.
+    """An interaction that runs private algorithms in turn; the cost of a hit depends on its call's epsilon and q.
 
     All outcomes together are (epsilon, delta)-differentially private, however many algorithms are run and however
-    adaptively they, their epsilons and their targets are chosen. If all calls are alike, `TargetInteraction` affords
-    more of them.
+    adaptively they, their epsilons and their targets are chosen. If all calls have the same
+    epsilon and q, `TargetInteraction` can pay for more hits.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MixedInteraction(Interaction):
     Raises
     ------
     InputError
-        If a parameter is out of range, or no hit of the heaviest kind can be paid.
+        If a parameter is out of range, or a hit with the largest epsilon and the smallest q cannot be paid.
 
     Notes
     -----
