@@ -159,7 +159,7 @@ class Certificate:
         return self.code.length(query=self.queries, charges=made, nats=told)
 
     def final_length(self, *, charges: int, nats: float, last_charge: int | None = None) -> float:
-        """Return the description length of a final in this state, before several answers divide its weight."""
+        """Return the description length of a final in this state, if it has one answer; several share the weight."""
         return self.code.final_length(charges=charges, nats=nats + self.told_before, last_charge=last_charge)
 
     @cached_property

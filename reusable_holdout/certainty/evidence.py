@@ -116,9 +116,9 @@ def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
 
 
 def worst_rows(mean: float, count: float) -> EvidenceRows:
-    """Return rows with values 0 and 1, which have the least evidence of all rows of this mean.
+    """Return rows of 0 and 1 with this mean: among all rows with this mean, they have the least evidence.
 
-    They have the least because a bet's gain is concave in a row.
+    The reason is that a bet's gain is a concave function of the row's value.
     """
     return EvidenceRows(np.array([1.0, 0.0]), count * np.array([mean, 1.0 - mean]))
 

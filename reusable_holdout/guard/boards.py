@@ -172,7 +172,7 @@ class Pairs:
         return first.low > second.high
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
-        """Return True if the first can be certified to be better, if the two differ on as few rows as possible."""
+        """Return True if the first claim is certified better where the two differ on the fewest possible rows."""
         return self.leads(first, second, math.ceil(self._lead(first, second)))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:

@@ -105,8 +105,8 @@ class Configuration(Facts):
         """Read the text that :meth:`text` wrote; LedgerMismatchError for another text, or one of another version."""
         if is_earlier(text):
             raise LedgerMismatchError(
-                "the ledger must be one of this version; it was written by reusable-holdout 0.2, by which it can still "
-                f"be asked; {_MISMATCH}; verify, history and report read it here; guard fresh rows to go on"
+                "the ledger must be one of this version; reusable-holdout 0.2 wrote it, and can still ask it; "
+                f"{_MISMATCH}; verify, history and report read it here; to go on, make a guard of fresh rows"
             )
         found = super().parse(text)
         if found.format != FORMAT:

@@ -75,7 +75,7 @@ class Opening(NamedTuple):
         )
 
     def _check_targets(self, root: Definition) -> None:
-        """Refuse ids as labels, labels as ids, and real targets as classes: all their values would be classes."""
+        """Refuse ids as labels, labels as ids, and real-valued targets as classes: each value would be a class."""
         held, needed = (_HOLD.get(metric.response, "labels") for metric in (root, self.metric))
         if held != needed and (held, needed) != ("labels", "targets"):
             raise InputError(

@@ -277,7 +277,7 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
 
 
 class Views:
-    """The views of one epoch: the guard's own metric, then the views that rows of the ledger open."""
+    """The views of one epoch: the guard's own metric, then the views that are recorded in the ledger's rows."""
 
     def __init__(self, first: View) -> None:
         self._views = [first]

@@ -195,7 +195,7 @@ class ScoreTable:
         return scores if self.groups is None else scores.assign(group=self.groups)
 
     def without_groups(self) -> pd.DataFrame:
-        """Return a pandas table with a column of ids and a column of scores for each repeat."""
+        """Return a pandas table: a column of ids, and one of scores for each repeat; group names are left out."""
         repeats = self.scores.reshape(self.rows, -1).T
         return pd.DataFrame(
             {"id": self.ids} | {f"score_{place}": one for place, one in enumerate(repeats, 1)}

@@ -305,8 +305,8 @@ class Question:
             table = ScoreTable(table.ids, np.where(fits, table.scores, self.failed), metric=self.name)
         elif not fits.all():
             raise InputError(
-                f"every score must {must}; some do not, and which would tell of the holdout; try the scorer on other "
-                f"samples{_NOTHING}"
+                f"every score must {must}; some do not, and naming them would reveal holdout data; try the scorer on "
+                f"other samples{_NOTHING}"
             )
         if self.keep is not None:
             _keep(table, self.keep)

@@ -71,7 +71,7 @@ def parsed(text: str, where: str) -> Any:
         problem = "it is nested too deeply"
     except ValueError as error:  # also for a number with thousands of digits
         problem = f"it is broken at character {getattr(error, 'pos', 0):,}"
-    raise InputError(f"{where} must be JSON; {problem}; look whether it was written to its end")
+    raise InputError(f"{where} must be JSON; {problem}; check that the file is complete")
 
 
 def inside(found: Any, *keys: str) -> Any:

@@ -229,10 +229,10 @@ def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
-    """Yield the rows of a column at which the labels may begin.
+    """Yield each row of a column at which a copy of the labels may start.
 
-    From this row on, the column changes its value exactly where the labels change. If the labels are real values, the
-    rows that have the first label are yielded.
+    From such a row on, the column changes its value exactly where the labels change. For labels that are real values,
+    it is each row that is equal to the first label.
     """
     if y.dtype.kind == "f":
         numbers = np.ascontiguousarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)

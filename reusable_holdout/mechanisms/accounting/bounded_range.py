@@ -100,8 +100,8 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     """Compute the largest epsilon of each of `count` rounds of the exponential mechanism that share a budget.
 
-    `count` adaptive rounds with the result as their range are together (`epsilon`, `delta`)-differentially private;
-    the result is rounded down.
+    If each of `count` adaptive rounds has the returned epsilon, all of them together are
+    (`epsilon`, `delta`)-differentially private. The result is rounded down.
 
     Parameters
     ----------

@@ -277,7 +277,7 @@ class SubsampledEvent(PrivacyEvent):
         if not 0 < self.rate <= 1:
             raise InputError(f"a rate lies in (0, 1]; got {self.rate}")
         if not has_profile(self.event):
-            raise InputError(f"a subsampled event has a privacy profile; got {self.event}")
+            raise InputError(f"only an event with a privacy profile can be subsampled; got {self.event}")
 
     def failure(self) -> float:  # noqa: D102
         return self.rate * self.event.failure()

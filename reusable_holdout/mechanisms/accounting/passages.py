@@ -185,7 +185,7 @@ def _moves(
 
 
 def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Compute delta for each number of moves away up to the last charge; the result has the shape of `moves`."""
+    """Compute delta for each given number of moves away from the level before the last charge; shape as `moves`."""
     total: npt.NDArray[np.float64] = np.zeros(len(moves))
     first = 0
     while True:

@@ -159,7 +159,7 @@ class Repetitions:
         Returns
         -------
         float
-            Epsilon of a run, rounded down: the method `epsilon` returns at most the selection's epsilon for it.
+            Epsilon of a run, rounded down: with it, the method `epsilon` returns no more than the selection's epsilon.
 
         Examples
         --------

@@ -310,7 +310,7 @@ class TargetInteraction(Interaction):
         """
         if not 0 < epsilon <= self._epsilon_each:
             raise InputError(
-                f"a call is at most {self._epsilon_each}-private; got {epsilon}; nothing was run"
+                f"a call's epsilon is above 0 and at most {self._epsilon_each}; got {epsilon}; nothing was run"
             )
         chance = q if mean is None else mean
         if not 0 < q <= chance <= 1:

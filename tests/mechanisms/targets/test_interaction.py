@@ -110,7 +110,7 @@ EACH = interaction(calls_delta=1e-3).epsilon_each
 @for_each(
     ("wrong", "words"),
     [
-        *(({"epsilon": bad}, f"-private; got {bad}; nothing was run") for bad in (0.0, -0.1, 1.0, math.nan)),
+        *(({"epsilon": bad}, f"; got {bad}; nothing was run") for bad in (0.0, -0.1, 1.0, math.nan)),
         *(({"q": bad}, "q lies in") for bad in (0.0, 1.5, math.nan)),
         ({"q": math.nextafter(not_prior_q(EACH), 0.0)}, "a q of at least"),
         ({"q": 0.4, "mean": 0.6}, "a q of at least"),

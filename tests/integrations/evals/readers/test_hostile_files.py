@@ -155,7 +155,7 @@ def test_summaries_that_are_none_are_refused(tmp_path, refused, summaries, words
         ),
         (read_scores, "a.json", "[[1, 2]]", "a list of objects"),
         (read_scores, "a.json", "[]", "must be"),
-        (read_scores, "a.json", '[{"id": "a", "score": 1}', "look whether it was written to its end"),
+        (read_scores, "a.json", '[{"id": "a", "score": 1}', "check that the file is complete"),
         (read_scores, "a.jsonl", '{"id": "a"}\n[1]', "line 2 of"),
         (read_scores, "a.jsonl", '{"id": "a"}\n{"id"', "line 2 of"),
         (read_scores, "a.jsonl", "id,score\na,1\n", "line 1 of"),
