@@ -82,7 +82,7 @@ class Desk:
             return refusal("budget" if isinstance(error, BudgetError) else code, str(error))
         except Exception as error:  # for example MemoryError
             self._tell_owner(f"a question failed ({type(error).__name__})")
-            return refusal("failed", "it failed inside the box; history() has all that was answered")
+            return refusal("failed", "the question failed inside the box; history() shows if it was answered")
 
     def _tell_owner(self, line: str) -> None:
         """Write a line to standard error, each line only once, so that nobody who asks can fill the log."""
@@ -95,7 +95,7 @@ class Desk:
         head = dict(message.head)
         asked = head.pop("ask", None)
         if not isinstance(asked, str) or asked not in _PARTS:
-            raise InputError(f"a message must ask one of {', '.join(_PARTS)}; it does not; nothing was asked")
+            raise InputError(f"'ask' must be one of {', '.join(_PARTS)}; it is not; nothing was asked")
         if not head.keys() <= set(_PARTS[asked]):
             parts = ", ".join(_PARTS[asked]) or "nothing more"
             raise InputError(f"this message may have {parts}; it has more; nothing was asked")
@@ -134,7 +134,7 @@ class Desk:
         if private is not None and codes.dtype == np.int64:
             return codes.view("V8") if private == "text" else codes
         if classes is None or codes.dtype.kind != "u" or int(codes.max()) >= len(classes):
-            raise InputError("codes must be places of classes, from 0; got others; nothing was asked")
+            raise InputError("codes must be positions in the classes, from 0; got others; nothing was asked")
         labels: NDArray[Any] = classes[codes]
         return labels
 

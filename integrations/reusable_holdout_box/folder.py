@@ -67,7 +67,7 @@ class Settings:
         unknown = [one for one in self.allow if one not in _QUESTIONS]
         if unknown or not self.allow:
             raise InputError(
-                f"a box answers {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
+                f"a box can allow {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
             )
 
 
@@ -157,7 +157,7 @@ def make_box(
     """
     source = labels if ids is None else ids
     if source is None or (labels is not None and ids is not None):
-        raise InputError("a box has labels, or ids for judged scores; name one of them; nothing was made")
+        raise InputError("a box has labels or, for judged scores, ids; got both or none; nothing was made")
     settings = Settings(
         labels=f"labels{source.suffix.lower() or '.csv'}",
         id_column=id_column,
@@ -238,7 +238,7 @@ def _new_folder(folder: Path) -> Path:
     except FileExistsError:
         raise InputError(f"a box needs an empty folder; {folder} is not empty; nothing was made") from None
     except OSError as error:
-        raise LedgerError(f"a box must be writable at {folder}; it is not ({error.strerror})") from None
+        raise LedgerError(f"a box's folder must be writable; {folder} is not ({error.strerror})") from None
     return private
 
 
@@ -256,11 +256,11 @@ def _settings(private: Path) -> Settings:
         made = found.pop("format", 1)
         if made == _FORMAT:
             return Settings(**found | {"allow": tuple(found["allow"])})
-        problem = f"format {_FORMAT} is read; use the version that made it"
+        problem = f"this version reads format {_FORMAT}; use the version that made the box"
     except FileNotFoundError:
         raise _no_box(private) from None
     except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):
-        problem = "it cannot be read as that"
+        problem = "it cannot be read, or has other content"
     raise LedgerError(f"{private / _SETTINGS} must be what box init wrote; {problem}; nothing was opened")
 
 

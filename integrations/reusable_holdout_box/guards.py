@@ -77,8 +77,8 @@ def made_guard(
     """Make the guard of a new box. `settings` go to the guard, or to its plan if the guard has no such argument."""
     if settings.get("board") is not None:
         raise InputError(
-            f"no box can hold a board, which has many series of answers; got {settings['board']!r}; nothing was made; "
-            "leave board= out"
+            f"a box cannot hold a board, because a board has many series of answers; got {settings['board']!r}; "
+            "nothing was made; leave board= out"
         )
     own = {
         name: settings.pop(name)

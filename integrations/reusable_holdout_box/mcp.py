@@ -184,7 +184,7 @@ def _checked(server: Any, tell: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _predictions(remote: RemoteHoldout, folder: Path, given: list[Any] | None, file: str) -> Any:
     """Return the predictions that a call holds, or those in the file that it names, in the order of the rows."""
     if (given is None) == (not file):
-        raise InputError("predictions must come as a list or as a file, one of them")
+        raise InputError("predictions must come either as a list or as a file; got both or neither")
     if given is not None:
         return given
     path = _path(folder, file)

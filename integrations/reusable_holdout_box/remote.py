@@ -210,8 +210,8 @@ class RemoteHoldout:
         """
         if guardrails is not None:
             raise InputError(
-                "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
-                "nothing was asked; ask the gate without, or have its owner ask"
+                "a remote guard's gate takes no guardrails, because they need other metrics of its rows; got some; "
+                "nothing was asked; leave guardrails= out, or let the guard's owner ask"
             )
         if tell_worse is not False:
             return gate_or_worse(tell_worse, self.gate, subject, at_least, name, tolerance=tolerance)
@@ -277,7 +277,7 @@ class RemoteHoldout:
         while len(found) < count:
             page = self._transport.ask({"ask": "ids", "after": len(found)})["ids"]
             if not page:
-                raise HoldoutError("the ids of all rows must be told; they were not; nothing was asked")
+                raise HoldoutError("the guard must tell the ids of all rows; it did not; nothing was asked")
             found += page
         return tuple(found)
 
@@ -329,8 +329,8 @@ class RemoteHoldout:
     def _prepared(self, predictions: Any) -> NDArray[Any]:
         if is_model(predictions):
             raise InputError(
-                "a guard elsewhere is asked about predictions, for a model would run where the labels are; got a "
-                "model; nothing was asked; predict here, and ask about the predictions"
+                "a remote guard takes predictions only, because a model would run where the labels are; got a model; "
+                "nothing was asked; predict here, and ask about the predictions"
             )
         prepared = self._form.prepare(predictions)
         return self._form.aligned(predictions) if isinstance(self._form, JudgedScores) else prepared

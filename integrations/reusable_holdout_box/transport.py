@@ -88,7 +88,7 @@ class BoxTransport:
         if parts.netloc or parts.query or parts.fragment or not self._path.startswith("/"):
             raise InputError(f"url must be unix:///path/of/socket; got {url!r}; nothing was asked")
         if token:
-            raise InputError("a box takes no token, for the kernel tells it which user asks; leave it out")
+            raise InputError("a box takes no token: the kernel tells it which user asks; leave it out")
         self.url, self._patience = url, patience_seconds
         self._socket: socket.socket | None = None
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -142,12 +142,12 @@ class BoxTransport:
             connection.sendall(message)
         lengths = lengths_of(_received(connection, LENGTHS))
         if sum(lengths) > _MOST_REPLY:
-            raise ConnectionError(0, "what answers there is no box")
+            raise ConnectionError(0, "something that is not a box answers there")
         head, body = (_received(connection, length) for length in lengths)
         try:
             return unpacked(head, body, finite=False)
         except InputError:
-            raise ConnectionError(0, "what answers there is no box") from None
+            raise ConnectionError(0, "something that is not a box answers there") from None
 
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -175,7 +175,7 @@ def _warn_of_no_wall(server: int) -> None:
     if os.geteuid() in {0, server} and server >= 0:
         warn(
             f"the box runs as user {server} and this process as user {os.geteuid()}, who can read its labels; run them "
-            "as different users, and not the one who asks as root",
+            "as different users, and this process not as root",
             NoWallWarning,
         )
 

@@ -97,14 +97,14 @@ def classes_of(
     known = guard.classes if classes is None else np.asarray(classes)
     if count is None:
         raise InputError(
-            f"{guard.metric.name} needs a booster that tells probabilities of a row's classes; its objective is "
+            f"{guard.metric.name} needs a booster that predicts a probability for each class; its objective is "
             f"{objective or 'one of your own'}; nothing was asked; train with {library.objectives}, or ask after the "
             "training: guard.evaluate(model, prior=...)"
         )
     if known is None or len(known) != count:
-        there = "the guard's set of labels is private" if known is None else f"there are {len(known)}"
+        there = "the guard's set of labels is private" if known is None else f"it has {len(known)}"
         raise InputError(
-            f"the booster has {count} classes, and its labels must stand for as many; {there}; nothing was asked; pass "
-            "classes= a list of what its labels 0, 1, ... stand for"
+            f"the booster has {count} classes, and the list of classes must have the same length; {there}; nothing was "
+            "asked; pass classes= a list of what the booster's labels 0, 1, ... stand for"
         )
     return known

@@ -24,7 +24,7 @@ def check_guard(guard: ReusableHoldout) -> None:
     check_is_guard(guard)
     if not guard.has_features:
         raise InputError(
-            "a training's models are asked about with the holdout's features; this guard holds labels only; nothing "
+            "the model of each round must predict from the holdout's features; this guard holds labels only; nothing "
             "was made; make it with ReusableHoldout(X, y, ...)"
         )
     if guard.plan.asks == "gates":

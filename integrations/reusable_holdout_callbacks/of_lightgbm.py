@@ -87,8 +87,8 @@ class LightGBMCallback(Rounds):
         """Ask the guard about the round that has just ended, if it is a round to ask about."""
         if isinstance(env.model, lightgbm.CVBooster):
             raise InputError(
-                "lightgbm.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
-                "that is trained on all rows: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
+                "lightgbm.cv trains a model for each fold, and keeps none of them; nothing was asked; use the callback "
+                "where the final model is trained: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
             )
         if env.iteration == env.begin_iteration:
             self._begin(env.begin_iteration)

@@ -86,13 +86,13 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
         """Check that the guard can be asked about this training, and forget the answers about an earlier one."""
         if not isinstance(model, xgboost.Booster):
             raise InputError(
-                "xgboost.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
-                "that is trained on all rows: xgboost.train(callbacks=[XGBoostCallback(guard)])"
+                "xgboost.cv trains a model for each fold, and keeps none of them; nothing was asked; use the callback "
+                "where the final model is trained: xgboost.train(callbacks=[XGBoostCallback(guard)])"
             )
         if xgboost.collective.get_world_size() > 1:
             raise InputError(
-                "each of the processes of this training would ask; nothing was asked; train without the callback, and "
-                "ask guard.evaluate(model, prior=...)"
+                "this training has several processes, and each would ask; nothing was asked; train without the "
+                "callback, and then ask guard.evaluate(model, prior=...)"
             )
         self._begin()
         self._before, self._log = model.num_boosted_rounds(), {}

@@ -95,7 +95,7 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
     if bounds is None:
         return resolve_metric(name)
     if name not in _BOUNDED:
-        raise InputError(f"bounds are those of {', '.join(_BOUNDED)}; got them for {name!r}; leave them out")
+        raise InputError(f"only {', '.join(_BOUNDED)} take bounds; got them for {name!r}; leave them out")
     return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
 
 
@@ -224,7 +224,7 @@ def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, An
     copy = beside.with_name(f"{name}.holdout")
     if not copy.exists():
         raise InputError(
-            f"the labels must lie in {copy}, where gate init puts a copy, or be named; they are not there; "
+            f"the labels must lie in {copy}, where gate init puts a copy; they are not there; "
             "pass --labels, with the file of labels or ids that the gate was made of"
         )
     kept = read_private(copy)

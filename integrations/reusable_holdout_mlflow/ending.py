@@ -66,7 +66,7 @@ def final_of_runs(
     client = MlflowClient(tracking_uri or mlflow.get_tracking_uri())
     found = [run if isinstance(run, Run) else client.get_run(run) for run in runs]
     if not found:
-        raise InputError("a final is of the models of runs; got no runs; nothing was asked")
+        raise InputError("a final needs runs, whose models it asks about; got no runs; nothing was asked")
     priors = [_prior(run, prior) for run in found]
     models = [_model(run, model) for run in found]
     finals = end_with(guard, models, priors, [f"run {run.info.run_name}" for run in found])
@@ -96,6 +96,6 @@ def _model(run: Run, model: str | Callable[[Run], Any]) -> Any:
         return mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/{model}")
     except (MlflowException, OSError) as error:
         raise InputError(
-            f"each run must have logged a scikit-learn model named {model!r}; that of run {run.info.run_id} cannot be "
-            "loaded; nothing was asked; pass model=, a function of a run that returns a fitted model"
+            f"each run must have logged a scikit-learn model named {model!r}; the model of run {run.info.run_id} "
+            "cannot be loaded; nothing was asked; pass model=, a function of a run that returns a fitted model"
         ) from error

@@ -41,8 +41,8 @@ class EvaluatedRun:
         self._before = self._client.get_run(run_id)
         if not takes_answers(self._before.data.tags, guard):
             raise InputError(
-                f"one run has the answers of one guard; run {run_id} has another's; nothing was asked; start another "
-                "run"
+                f"one run holds the answers of one guard only; run {run_id} holds another guard's; nothing was asked; "
+                "start another run"
             )
 
     def answer(self, answer: Answer, model_id: str | None) -> dict[str, float]:

@@ -104,8 +104,8 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         guard = _configured(evaluator_config, model)
         if has_most_rows(dataset.features_data, guard):
             raise InputError(
-                "data must be rows of the analyst's own; most of the holdout's rows are in it; nothing was asked and "
-                "nothing was charged. But MLflow has logged a digest of data, and evaluators before this one exact "
+                "data must be your own rows; most of the holdout's rows are in it; nothing was asked and nothing was "
+                "charged. But MLflow has logged a digest of data, and evaluators that ran before this one logged exact "
                 f"scores: delete run {run_id}, and pass validation rows"
             )
         asked = _predictor(model)
@@ -124,7 +124,7 @@ def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
     """Return the guard in ``evaluator_config``, after a check of the model and of the names of the settings."""
     if model is None:
         raise InputError(
-            "the guard asks a model for its predictions; there is none; pass model=, or ask the guard about the "
+            "the guard asks a model for its predictions; got no model; pass model=, or ask the guard about the "
             "predictions themselves; nothing was asked"
         )
     unknown = sorted(set(config) - set(_SETTINGS))
@@ -173,8 +173,8 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
         return stated
     if not dataset.has_targets:
         raise InputError(
-            'a prior must be stated, or come from the labels of data; got neither; pass targets=, or "prior"; nothing '
-            "was asked and nothing was charged"
+            'a prior must be stated, or come from the labels of data; got neither; pass targets=, or "prior" in '
+            "evaluator_config; nothing was asked and nothing was charged"
         )
     return metric.measure(dataset.labels_data, predictions, classes=guard.class_set)
 

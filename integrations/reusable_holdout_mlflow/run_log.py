@@ -214,7 +214,7 @@ class RunLog:
         if not takes_answers(run.data.tags, self._guard):
             raise InputError(
                 f"one run tracks one guard; run {self.run_id!r} has the answers of another holdout, epoch or ledger; "
-                "leave run out for another one; nothing was logged"
+                "leave run out to make a new one; nothing was logged"
             )
         return str(run.info.experiment_id), dict(run.data.tags), dict(run.data.params)
 

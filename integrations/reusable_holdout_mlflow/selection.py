@@ -76,7 +76,7 @@ def best_run(
     ends = [(sign * end.value, run, end.step) for run in runs for sign, end in _ends(client, run)]
     if not ends:
         raise InputError(
-            "a best run needs a run that holds an answer of this holdout; none was found; track the guard first, or "
+            "there must be a run that holds an answer of this holdout; none was found; track the guard first, or "
             "sync it"
         )
     _, run, query = max(ends, key=lambda one: one[0])
@@ -138,8 +138,8 @@ def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer
     numbers = ["value", "low", "high"]
     if row[numbers].to_numpy().tolist() != [[answer.value, answer.low, answer.high]]:
         raise InputError(
-            f"a model is certified by an answer of its guard; query {answer.query} of this guard has another one; "
-            "nothing was registered; pass the guard that answered"
+            f"a model is certified by an answer of its guard; query {answer.query} of this guard has another "
+            "answer; nothing was registered; pass the guard that answered"
         )
     facts = {
         "value": answer.value,

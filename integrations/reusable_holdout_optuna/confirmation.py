@@ -110,13 +110,13 @@ class Confirmation:
             )
         if place >= count:
             raise InputError(
-                f"objective must be from 0 to {count - 1}, for the study has {count}; got {place}; nothing was asked"
+                f"objective must be from 0 to {count - 1}: the study has {count}; got {place}; nothing was asked"
             )
         wanted = StudyDirection.MAXIMIZE if metric.greater_is_better else StudyDirection.MINIMIZE
         if study.directions[place] != wanted:
             better = "greater" if metric.greater_is_better else "smaller"
             raise InputError(
-                f"of {metric.name}, the guard's metric, {better} is better, so the study must {wanted.name.lower()} "
+                f"of the guard's metric, {metric.name}, {better} is better, so the study must {wanted.name.lower()} "
                 f"it; this one is to {study.directions[place].name.lower()}; nothing was asked; let the "
                 f"objective return {metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
             )
@@ -188,7 +188,7 @@ class Confirmation:
         done = sorted(completed, key=lambda one: (-self._sign * one[0], one[1].number))[:most]
         if not done:
             raise InputError(
-                "a final is of completed trials with a finite value; got none; nothing was asked"
+                "a final needs completed trials with a finite value; got none; nothing was asked"
             )
         priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
         finals = end_with(self.guard, models, priors, [f"trial {trial.number}" for _, trial in done])

@@ -105,7 +105,7 @@ def guarded_cross_validate(
     scorers = {} if scoring is None else scorers_of(scoring)
     if _PRIOR in scorers:
         raise InputError(
-            f"no scorer may be called {_PRIOR!r}: the guard's metric is; nothing was fitted; rename it"
+            f"no scorer may be called {_PRIOR!r}: the guard's metric has this name; nothing was fitted; rename it"
         )
     scorers |= {_PRIOR: prior_scorer(guard)}
     how = {"cv": cv, "groups": groups, "params": params, "n_jobs": n_jobs, "error_score": error_score}
@@ -123,9 +123,9 @@ def guarded_cross_validate(
     (answer,) = answers
     if answer is None:
         raise ModelError(
-            "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "
-            "a failure's words, are withheld, for they may quote the holdout; either is a fact about the holdout and "
-            f"took one charge (charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
+            "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which of "
+            "the two it was, and a failure's words, are withheld: they may reveal holdout data; either took one charge "
+            f"(charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
             "on training rows with the same columns, and find out where X came from"
         )
     scores["guard_answer"] = answer
@@ -145,7 +145,7 @@ def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) 
     prior = float(np.mean(scores[f"test_{_PRIOR}"]))
     if math.isnan(prior):
         raise InputError(
-            "every fold must have a score, for their mean is the prior; one has none; nothing was asked; "
+            "every fold must have a score: the prior is their mean; one fold has none; nothing was asked; "
             'error_score="raise" shows why'
         )
     return float(np.clip(prior, guard.metric.lower, guard.metric.upper))

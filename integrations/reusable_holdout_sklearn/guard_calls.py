@@ -59,7 +59,7 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
     check_is_guard(guard)
     if not guard.has_features:
         raise InputError(
-            "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "
+            "to ask about models, a guard must hold features; this guard holds labels only; nothing was fitted; "
             "make it with ReusableHoldout(X, y, ...)"
         )
     if ask == "evaluate" and guard.plan.asks == "gates":
@@ -87,7 +87,7 @@ def check_room(
         prospects.check_choice(guard, candidates, priors)
     except (BudgetError, InputError) as error:
         raise type(error)(
-            f"{error}; each fold of an outer loop, such as a nested cross-validation, asks a choice of its own; make "
+            f"{error}; each fold of an outer loop, such as a nested cross-validation, makes a choice of its own; make "
             f"the guard with room for all of them: plan=Plan(choices=[{candidates}] * folds, ...), and at least "
             f"{candidates} * folds queries"
         ) from None

@@ -182,8 +182,8 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
         if rule is not None:
             return PriorColumn(key, *rule)
     raise InputError(
-        f"the search must be scored by the guard's metric, {metric.name}, for its cross-validation means are the "
-        f"priors; got scoring={scoring!r}; nothing was fitted; name it in scoring=, use "
+        f"the search must be scored by the guard's metric, {metric.name}, because its cross-validation means are "
+        f"the priors; got scoring={scoring!r}; nothing was fitted; name it in scoring=, use "
         "scoring=prior_scorer(guard), alone or in a dict with others, or say with prior= which key it is"
     )
 

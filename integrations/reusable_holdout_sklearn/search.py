@@ -229,7 +229,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if self.ask == "final" and self._is_cloned:
             raise InputError(
-                "a final is given once, and this search is a clone, of which a loop such as cross_validate fits one in "
+                "a final is given once, and this search is a clone: a loop such as cross_validate fits one clone in "
                 'each fold; nothing was fitted; search with ask="choose" inside loops, or fit this search itself'
             )
         if not isinstance(self.refit, bool):
@@ -245,8 +245,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         scorers = scorers_of(getattr(self.search, "scoring", None))
         if any(isinstance(scorer, GuardedScorer) for scorer in scorers.values()):
             raise InputError(
-                "the search inside must be scored on its folds; got a guarded scorer, which would ask once per fold "
-                "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
+                "the search inside must be scored on its folds; got a guarded scorer, which would also ask once per "
+                "fold; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
         if self.ask != "evaluate":
             check_room(self.guard, self.ask, fewest_candidates(self.search, most))
@@ -323,7 +323,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def guard_results_(self) -> pd.DataFrame:
         """Table of the guard's answers, one line for each candidate; the class describes the columns."""
         if "_told" not in vars(self):
-            raise AttributeError("guard_results_ is there after fit")
+            raise AttributeError("guard_results_ exists only after fit; call fit first")
         return table_of(self._told, failed_is_charged=self.ask == "evaluate")
 
     # ---- what the fitted search and the best model have

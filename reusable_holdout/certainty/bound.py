@@ -106,7 +106,7 @@ class ConfidenceBound:
         check_rows(self.rows)
         if self.family not in get_args(_Family):
             known = ", ".join(get_args(_Family))
-            raise InputError(f"family must be one of {known}, {self.family!r} came; correct it")
+            raise InputError(f"family must be one of {known}; got {self.family!r}; correct it")
         mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
 
     def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
@@ -221,7 +221,7 @@ def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
     f = functions(level)
     if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
         raise InputError(
-            "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+            "sum_of_squares must be >= 0, and log_level must be the natural log of a level in (0, 1]; correct them"
         )
     return f.sqrt(-0.5 * level * squares)
 
@@ -237,7 +237,7 @@ def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Numbe
     if not every((level > -1e100) & (level <= _LOG_HALF)):
         raise InputError("log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05")
     if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
-        raise InputError("observed values and targets must be numbers, NaN came; leave them out")
+        raise InputError("observed values and targets must be numbers; got NaN; leave them out")
     return value, level
 
 

@@ -91,7 +91,7 @@ _LENGTHS_OF_FRACTIONS = (33, 97, 289, 865, 2_593, _LONGEST_FRACTION)
 def check_rows(rows: int) -> None:
     """Refuse a number of rows that no bound is defined for."""
     if rows < 1:
-        raise InputError(f"rows must be at least 1, {rows} came; give the number of holdout rows")
+        raise InputError(f"rows must be at least 1; got {rows}; give the number of holdout rows")
 
 
 def functions(x: Number) -> SimpleNamespace:

@@ -129,7 +129,7 @@ class TranscriptCode:
         last = (self.queries or 0) if last_charge is None else last_charge
         if not 0 <= charges <= last:
             raise InputError(
-                "a final has at least 0 charges before it, the last at an index of at least their number; got "
+                "a final has at least 0 charges before it, and the index of the last is at least their number; got "
                 f"{charges} charges, the last at {last}"
             )
         weight = self.final_share * self._share_before_a_final(charges)

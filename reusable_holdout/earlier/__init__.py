@@ -28,8 +28,8 @@ __all__ = ["MISTAKE", "Earlier", "Promise"]
 
 MISTAKE = (
     "it was made with exam= by version 0.2.0, and the certificate of its final rests on a mistake: models were run on "
-    "the exam's rows at every question, so a model that fails could tell its score on them; do not rely on a final of "
-    "it; its other answers hold"
+    "the exam's rows at every question, so a model that raises errors could reveal its score on them; do not rely on "
+    "its final; its other answers hold"
 )
 """The mistake in the certificate of ledgers with an exam."""
 
@@ -249,7 +249,7 @@ class Earlier:
             if json.dumps(facts, sort_keys=True, separators=(",", ":")) != row.told or facts.keys() != _FACTS:
                 found.append("its spelling")
             if not view.planned and not (view.tells and facts["plan"] is facts["rules"] is None):
-                found.append("a view without a plan must have told class counts")
+                found.append("a view without a plan must have released class counts")
             yield from (f"query {row.query}: {problem}" for problem in found)
 
     def _problems(self, view: _View) -> Iterator[str]:

@@ -235,7 +235,7 @@ def _final(text: str, unit: Unit, way: Way, finals: int) -> Told:
         return _exam(plain.split("; "), unit, way, finals, apart=text.endswith(_APART))
     told = Told.parse(plain)
     if told is None or told.value is None:
-        raise InputError(f"{text!r} is no outcome of a final")
+        raise InputError(f"{text!r} is not the outcome of a final")
     own = None
     if told.ends is not None:
         own = (min(map(unit.unit, told.ends)), max(map(unit.unit, told.ends)))
@@ -253,7 +253,7 @@ def _exam(parts: Sequence[str], unit: Unit, way: Way, finals: int, *, apart: boo
         least, most = _of_rows(exam.removeprefix("exam "), unit, way, own)
         is_apart = max(low, least) > min(high, most)
         if is_apart is not apart:
-            raise InputError("a final says whether its intervals meet, and it is wrong")
+            raise InputError("a final must say whether its two intervals overlap; what it says is wrong")
         low, high = (min(low, least), max(high, most)) if apart else (max(low, least), min(high, most))
     return Told(VALUE, value=value, ends=(low, high))
 

@@ -67,8 +67,8 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def _withheld(method: Callable[..., Any]) -> HoldoutError:
     return HoldoutError(
-        f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; nothing "
-        "was answered that is not in history()"
+        f"{method.__name__} failed inside the guard; its words are withheld, because they may quote the holdout; "
+        "nothing was answered that is not in history()"
     )
 
 

@@ -210,8 +210,8 @@ class Branches(Verbs):
             )
         if self._view.root is not self._view:
             raise InputError(
-                "rows are rotated by the guard that was made with them; this one is about another metric or slice; "
-                "nothing was released; rotate the first, and ask it for this one with on()"
+                "rows are rotated only by the guard that was made with them; this one is of another metric or slice; "
+                "nothing was released; rotate that guard, then use its on() for this metric or slice"
             )
         stated = Stated(
             queries=queries, tolerance=tolerance, charges=charges, estimate=estimate, allow=allowed_of(allow)
@@ -224,6 +224,6 @@ def rows_of(X: Any, y: Any) -> Rows:
     """Return rows as they were passed, or made of features and labels."""
     if isinstance(X, Rows):
         if y is not None:
-            raise InputError("Rows hold the labels; got y, too; nothing was made; leave it out")
+            raise InputError("Rows already hold the labels; got y, too; nothing was made; leave y out")
         return X
     return Rows(X, y)

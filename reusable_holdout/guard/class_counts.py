@@ -70,7 +70,7 @@ def numbers_of_ratio(
     if spread is not None:
         raise InputError(
             f"spread, your guess of the losses' standard deviation, is only for metrics whose losses take many values; "
-            f"of {metric.name} the estimate tells it; got spread={spread!r}; leave spread out"
+            f"for {metric.name} it follows from the estimate; got spread={spread!r}; leave spread out"
         )
     span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
     at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]
@@ -107,7 +107,7 @@ def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumber
     counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
     if counts.min() < 1:
         raise InputError(
-            f"each of {len(counts)} classes needs a row; got {bound.counted_rows} rows; nothing was made"
+            f"each of {len(counts)} classes needs at least one row; got {bound.counted_rows} rows; nothing was made"
         )
     return _tried(bound, counts).numbers
 
@@ -147,7 +147,7 @@ def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list
         found = []
     if len(found) != count or not (min(found, default=0.0) > 0.0 and abs(sum(found) - 1.0) <= 1e-6):
         raise InputError(
-            f"prevalence= must be the shares of the {count} classes that are expected, each above 0, together 1, as a "
+            f"prevalence= must be the shares you expect of the {count} classes, each above 0, adding up to 1, as a "
             f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
         )
     return found

@@ -148,7 +148,7 @@ class Configuration(Facts):
             for one in past:
                 if one.holdout == self.holdout:
                     raise RotatedError(
-                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its last; this one is "
+                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its latest; this one is "
                         f"that of epoch {one.epoch}, which was released; {_MISMATCH}; pass the new holdout"
                     )
             raise LedgerMismatchError(

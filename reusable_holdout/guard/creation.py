@@ -77,8 +77,8 @@ class Stated(NamedTuple):
                 raise InputError(f"plan must be a Plan; got {type(self.plan).__name__}; nothing was made")
             if given:
                 raise InputError(
-                    f"numbers of a plan are stated in the plan; got plan= and {', '.join(given)}; nothing was made; "
-                    "leave one of them out"
+                    f"a plan already holds all its numbers; got plan= and {', '.join(given)}; nothing was made; "
+                    "pass either plan= or the numbers"
                 )
             return self.plan.wished()
         return given

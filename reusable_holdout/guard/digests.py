@@ -316,8 +316,8 @@ class ContentKey:
         told, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
         if not hmac.compare_digest(told, self._authenticated(masked, about)):
             raise InputError(
-                "what was measured must come from this guard's measure(), for this model and this kind of query, "
-                "unchanged; it does not; nothing was asked and nothing was charged"
+                "a measurement must come from this guard's measure(), for this model and this kind of query, "
+                "unchanged; this one does not; nothing was asked and nothing was charged"
             )
         nonce, masked = masked[:_DIGEST_BYTES], masked[_DIGEST_BYTES:]
         padded = np.frombuffer(self._masked(masked, nonce), dtype=np.int64)

@@ -57,8 +57,8 @@ def _asked(one: Posed) -> Any:
     way, question = one.way, one.question
     if question.anew and not way.by_series:
         raise InputError(
-            "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
-            "them; leave it out; nothing was asked"
+            "anew= is for a board of claims, where predictions that another series sent are not asked about "
+            "again; leave anew= out; nothing was asked"
         )
     if way.by_series:
         answers = _claims(one)
@@ -81,7 +81,7 @@ def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float,
     one = posed(view, question)
     (subject,), kind = one.subjects, one.way
     if not subject.models:
-        raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
+        raise InputError("only models are measured; got predictions; nothing was asked; pass a fitted model")
     transcript = view.transcript
     alone = kind.name not in {"choose", "final"}  # these are named by all their candidates
     tail, row = transcript.ledger.look(one.digests[0])
@@ -295,7 +295,7 @@ def _chosen(one: Posed) -> Choice | ModelError:
         return answer
     told = Told.parse(row.told)
     if told is None or told.winner is None:
-        raise LedgerError(f"query {row.query} is no choice; verify the ledger; nothing was asked")
+        raise LedgerError(f"query {row.query} is not a choice; verify the ledger; nothing was asked")
     before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
     others = way.others(told, Terms(row.prior, row.threshold), way.length(before))
     best = one.unit.ends(0.0, others)[1 if one.unit.greater_is_better else 0]

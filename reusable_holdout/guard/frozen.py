@@ -123,7 +123,7 @@ class FrozenCertificate:
         missing = [query for query in queries if query not in known]
         if missing:
             raise InputError(
-                f"answers that are frozen must be this guard's, about its metric; query {missing[0]} is none of them; "
+                f"only this guard's answers about its metric can be frozen; query {missing[0]} is not one of them; "
                 "nothing was frozen"
             )
         return replace(self, answers=tuple(known[query] for query in dict.fromkeys(queries)))
@@ -230,13 +230,13 @@ def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> 
     for answer in certificate.answers:
         row = known.get(answer.query)
         if row is None:
-            yield f"the certificate's query {answer.query} was not answered up to its head"
+            yield f"the certificate's query {answer.query} has no answer in the ledger up to the certificate's head"
         elif (
             row.view != certificate.view
             or not _is_answer(row)
             or FrozenAnswer.of(row, certificate.metric) != answer
         ):
-            yield f"the certificate's query {answer.query} is not as it was answered: it was changed"
+            yield f"the certificate's query {answer.query} differs from the answer in the ledger: it was changed"
 
 
 def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:

@@ -115,7 +115,7 @@ class FrozenGuard(AbsentGuard):
         frozen = self.certificate()
         return LedgerError(
             f"a guard must be asked where it lives, on {frozen.machine!r} beside its ledger (holdout "
-            f"{frozen.holdout[:12]}, head {frozen.head[:12]} when it was frozen); here is its frozen certificate; "
+            f"{frozen.holdout[:12]}, head {frozen.head[:12]} when it was frozen); this is only its frozen certificate; "
             "nothing was asked; open it there with ReusableHoldout.open(ledger, X, y), and put it in this one's place: "
             "search.set_params(guard=guard), or scoring=guarded_scorer(guard)"
         )
@@ -165,7 +165,7 @@ def check_is_guard(guard: object) -> None:
         raise guard.why()
     if hasattr(type(guard), "evaluate"):  # looked up on the type: a class itself is no guard
         raise InputError(
-            f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
+            f"a guard asked about models must have its rows here; got {type(guard).__name__}, a guard elsewhere that "
             "takes predictions; nothing was fitted and nothing was asked; predict, and ask about the predictions"
         )
     came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
@@ -317,7 +317,7 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
         temporary.replace(path)
     except (pickle.PicklingError, AttributeError, TypeError, OSError):
         raise HandleError(
-            f"a guard that goes to other processes must be able to write its holdout to {path}; it was not; use a "
+            f"a guard that goes to other processes must be able to write its holdout to {path}; writing failed; use a "
             "folder you can write to, and a metric made of importable functions"
         ) from None
     finally:
@@ -334,7 +334,7 @@ def read_private(path: Path) -> dict[str, Any]:
         status = path.stat()
     except OSError:
         raise LedgerKeyError(
-            f"the holdout of this handle must lie in {path}; it does not; open the guard with its data instead"
+            f"the holdout of this handle must lie in {path}; it was not found; open the guard with its data instead"
         ) from None
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
         raise LedgerKeyError(

@@ -87,7 +87,7 @@ class PrivateData:
         if count != labels:
             advice = "; transpose X" if getattr(X, "shape", ())[1:] == (labels,) else ""
             raise InputError(
-                f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
+                f"X and y must have the same number of rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
 
     @cached_property
@@ -166,7 +166,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
         first = given[0] if isinstance(given, list | tuple) and given else given
         if isinstance(first, Path) or (isinstance(given, str) and what == "X"):
             raise InputError(
-                f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from "
+                f"{what} must be data, not a path; for Parquet files pass ParquetRows(...), from "
                 "reusable_holdout; read other files first; nothing was made"
             )
     X, y = from_arrow(X), from_arrow(y)

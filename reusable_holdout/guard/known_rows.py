@@ -57,7 +57,7 @@ class OwnedRows:
         self.holdout, self.allowed, self._named = holdout, allowed, ids is not None
         judged = holdout.bound.metric.response == "judged"
         if judged and ids is not None:
-            raise InputError(f"judged rows have ids already, y; got ids=, too; {nothing}; leave it out")
+            raise InputError(f"judged rows have ids already, in y; got ids=, too; {nothing}; leave ids= out")
         given = holdout.y if judged else ids
         self.ids = None if given is None else names_of(given, what="ids=", nothing=nothing)
         if self.ids is None:
@@ -96,7 +96,7 @@ class OwnedRows:
         digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
         if self._named and not digests.items() <= stored.known_rows.items():
             raise LedgerMismatchError(
-                "ids= must be those the ledger was made with; they are others, or it was made without; nothing was "
+                "ids= must be those the ledger was made with; these differ, or it was made without ids; nothing was "
                 "asked and nothing was charged; resume with ReusableHoldout.open"
             )
 

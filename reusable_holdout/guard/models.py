@@ -116,7 +116,7 @@ def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
         return None
     if np.ndim(known) != 1:
         raise InputError(
-            "the model's classes must be one list, of one output; got something else; wrap the model"
+            "the model's classes must be one list, for one output; got something else; wrap the model"
         )
     if np.array_equal(known, classes):
         return None
@@ -125,12 +125,12 @@ def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
     if not places.keys() >= set(labels):
         alike = {str(label) for label in labels} <= {str(label) for label in places}
         advice = (
-            "train it with labels of the guard's own type, which are text or numbers, not the other; nothing was asked"
+            "one has text, the other numbers; train the model with labels of the guard's type; nothing was asked"
             if alike
             else "pass classes= to the guard with all classes that may occur"
         )
         raise InputError(
-            f"the model's classes must be among the guard's; got {len(labels)} classes, of which some are not; {advice}"
+            f"the model's classes must be among the guard's; got {len(labels)} classes, and some are not; {advice}"
         )
     return [places[label] for label in labels]
 
@@ -150,7 +150,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
-            "a prior must be passed by its name, for X_train is what comes second; got it by position; write "
+            "a prior must be passed by its name, because X_train comes second; got it by position; write "
             "prior=...; nothing was asked"
         )
     both = {"X_train": X_train, "y_train": y_train}
@@ -167,7 +167,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     rows, labels = length_of(X_train), length_of(y_train)
     if isinstance(rows, int) and isinstance(labels, int) and rows != labels:
         raise InputError(
-            f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
+            f"X_train and y_train must have the same number of rows; got {rows:,} and {labels:,}; nothing was asked"
         )
     check_same_order(X_train, y_train, names=("X_train", "y_train"), nothing="nothing was asked")
     column = y_train if hasattr(y_train, "ndim") else as_array(y_train, what="y_train")

@@ -278,7 +278,7 @@ class Overview:
         plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
         if self.plan.asks != "claims" or not plain or bound.relative_weights is not None:
             raise InputError(
-                'pairs are for Plan(board="claims") and means over rows that all count the same; got '
+                'pairs() is only for Plan(board="claims") and metrics that are means of equally weighted rows; got '
                 f"{self.metric.name}; compare intervals instead"
             )
         return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)

@@ -124,7 +124,7 @@ def end_with(guard: Any, models: Sequence[Any], priors: Sequence[float], names: 
     given = int(((told["view"] == guard.view) & (told["way"] == "final")).sum())
     if given > len(finals):
         raise InputError(
-            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, for the best of "
-            "some is not the best of the final"
+            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, because the "
+            "best of some may not be the best of all"
         )
     return finals

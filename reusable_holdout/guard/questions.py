@@ -189,7 +189,7 @@ def raise_failures(found: Sequence[Any]) -> None:
         raise failures[0]
     raise ModelError(
         f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
-        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
+        "withheld, because they may quote the holdout; each failure is a fact about the holdout and is paid for once; "
+        "any other answers are in `answers` of this error, with None for each failure, and in history()",
         [None if isinstance(one, ModelError) else one for one in found],
     )

@@ -65,18 +65,18 @@ def _halt_problems(way: Way, rows: Sequence[Row], states: States, places: Sequen
             yield f"query {row.query} must take {own} of the declared queries, but took {takes}"
         worst = way.worst_nats(own)
         if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
-            yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
+            yield f"query {row.query} had to be refused, because it could have broken a promise of the plan"
         if rows[row.batch - 1].kind != row.kind:
-            yield f"query {row.query} is in a batch that was asked in another way"
+            yield f"query {row.query} is in a batch of another kind of question"
         elif row.batch != row.query and not (way.batches or way.ends):
-            yield f"query {row.query} is in a batch, which its way to ask does not have"
+            yield f"query {row.query} is in a batch, but its kind of question has no batches"
 
 
 def _told(row: Row) -> Told:
     """Return the released outcome of a row; InputError if its text is no outcome."""
     told = Told.parse(row.told)
     if told is None:
-        raise InputError(f"query {row.query}: {row.told!r} is no outcome")
+        raise InputError(f"query {row.query}: {row.told!r} is not an outcome")
     return told
 
 
@@ -132,7 +132,7 @@ def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], value
     priors = [row.prior for row in mine]
     unstated = np.allclose(priors, values, rtol=0.0, atol=_SAME)
     if not (unstated or way.certificate.theory.weighs_finals):
-        yield f"query {mine[0].query}: a prior is not the value, and this edition has no priors of finals"
+        yield f"query {mine[0].query}: a prior differs from the value, but finals of this edition have no priors"
     own = [_told(row).weight for row in mine]
     metrics = len({row.view for row in together})
     named = [priors, [0.0] * len(mine)] if unstated else [priors]
@@ -153,13 +153,13 @@ def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
     if not (0.0 <= row.value <= 1.0 and 0.0 <= row.prior <= 1.0):
         yield f"query {row.query}: prior or value is out of bounds"
     if not 0.0 <= row.asked_at <= _LAST_TIME:
-        yield f"query {row.query}: it was asked at no time"
+        yield f"query {row.query}: its time of asking is not a possible time"
     if row.series and not way.by_series:
-        yield f"query {row.query}: it names a series, which its way to ask does not have"
+        yield f"query {row.query}: it names a series, but its kind of question has none"
     if not row.tolerance:
         return
     if not way.takes_tolerances:
-        yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
+        yield f"query {row.query}: it names a tolerance, but its kind of question has none"
     elif not 0.0 < row.tolerance <= 1.0:
         yield f"query {row.query}: it names a tolerance that is out of bounds"
     elif not way.keeps(row.prior, row.tolerance, way.length(began)):

@@ -307,10 +307,10 @@ def warn_of_copies(X: Any) -> None:
     if found is not None:
         warn(
             CopiedRowsWarning(
-                f"{found.copies:,} of {found.rows:,} rows have exactly the features of others; copies are no "
-                f"independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
-                "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
-                "does of coarse numbers, nothing is wrong"
+                f"{found.copies:,} of {found.rows:,} rows have exactly the features of other rows; copies are "
+                f"not independent: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
+                "pass groups= with one name for a row and its copies, or leave the copies out; if they are equal by "
+                "chance, as rows of coarse numbers can be, nothing is wrong"
             )
         )
 

@@ -132,9 +132,9 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None) -> str:
     if not place:
         if text is None and witness is None:
             warn(
-                f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
-                "see it; pass as witness= a file of another owner or a git note, which remembers how far "
-                "it had come, or allow={'no witness'} to accept it",
+                f"whoever can restore an older copy of {ledger.place} gets spent budget back, and nobody can see that; "
+                "pass witness=, a file of another owner or a git note, which remembers how far the ledger "
+                "had come; or pass allow={'no witness'} to accept the risk",
                 NoWitnessWarning,
             )
         return ""
@@ -153,8 +153,8 @@ def _check_is_gone(kept: str, place: str) -> None:
         return
     if seen is not None:
         raise InputError(
-            f"a ledger goes on with its own witness where that is to be reached; got {place}; its own is {kept}; "
-            "nothing was asked; leave witness out, or move the witness whole"
+            f"a ledger must keep its own witness while that can be reached; got {place}; its own is {kept}; "
+            "nothing was asked; leave witness out, or move the whole witness"
         )
 
 
@@ -294,7 +294,7 @@ def told_of(holdout: PrivateData, counts: Counts | None, metric: dict[str, Any] 
             now = json.dumps(fact, sort_keys=True), own
         return registry.told(_sketch_of(registry, holdout), now)
     except LedgerError as error:
-        _warn_of_unknown(error, "what was told of the class counts of these rows")
+        _warn_of_unknown(error, "what was released about the class counts of these rows")
         return own
 
 
@@ -358,8 +358,8 @@ def begin_witness(ledger: str | Path) -> str:
         witness = witnesses.witness_at(place)
         if witness.read() is not None:
             raise LedgerError(
-                f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
-                "verify says whether the ledger goes on from that"
+                f"a witness can begin anew only if it remembers nothing; {place} remembers this ledger; nothing was "
+                "changed; verify says whether the ledger continues what it remembers"
             )
         store.watched_by(witness, may_begin=True)
     return place

@@ -52,7 +52,7 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
     """Return priors in [0, 1]; InputError if one is missing, no number, or beyond the metric's bounds."""
     if priors is None:
         raise InputError(
-            "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
+            "a prior must be stated, your own estimate of the score; got none; pass prior=; nothing was asked"
         )
     if not several:
         return np.array([unit.unit(_number(priors, unit, metric))])
@@ -137,7 +137,7 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     labels = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if len(labels) != count or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
         raise InputError(
-            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+            f"names must be text, one for each question; got {len(labels)} for {count} questions, or one is not text"
         )
     return labels
 
@@ -147,7 +147,7 @@ def checked_series(series: object, *, by_series: bool) -> str:
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(
-            f"a series of answers, such as one team's, belongs to a board of claims; got {series!r}; leave it out; "
+            f"series=, such as a team's name, belongs to a board of claims; got {series!r}; leave it out; "
             "nothing was asked"
         )
     return name
@@ -258,7 +258,7 @@ def _of_models(view: GuardedView, pair: Sequence[Any]) -> Subject:
         sound = type(first.content) is bytes and (first.found is None or type(first.found) is bytes)
         if len(pair) > 1 or not sound:
             raise InputError(
-                "what a worker measured must come from this guard's measure(), unchanged; it does not; nothing was "
+                "a worker's measurement must come from this guard's measure(), unchanged; it does not; nothing was "
                 "asked and nothing was charged"
             )
         check_model(first.model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)

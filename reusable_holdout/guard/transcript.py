@@ -93,10 +93,10 @@ class Transcript:
             took = "the final, which was given"
         return ModelError(
             "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
-            "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
+            "explains; which of the two, and the error text, are withheld to protect the holdout; either is a "
             f"fact about the holdout and took {took} (query {row.query}, after which "
             f"{self.queries - row.asked:,} of {self.queries:,} queries were left), {remain}; "
-            f"try the model on training rows with the same columns, and see whence X_train came{best}"
+            f"try the model on training rows with the same columns, and check where X_train came from{best}"
         )
 
 

@@ -76,8 +76,8 @@ class Trial:
                     whatever = "" if _names_strangers(failure) else ", whatever their values,"
                     raise InputError(
                         f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on "
-                        f"made-up ones{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
-                        "was charged; mend it, pass X_train and y_train if it works on those, or ask about its "
+                        f"made-up rows{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
+                        "was charged; fix it, pass X_train and y_train if it works on those, or ask about its "
                         "predictions"
                     )
             heard = heard if make is None else self._passed.setdefault(make, heard)

@@ -312,7 +312,7 @@ class Verbs(Overview):
         if isinstance(also, str | Overview) or not isinstance(also, Iterable):
             given = f"got {type(also).__name__}; nothing was told"
             raise InputError(
-                f"also= must be a list of guards from on(), or of pairs of one and a subject; {given}"
+                f"also= must be a list of guards from on(), or of pairs (guard, subject); {given}"
             )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)

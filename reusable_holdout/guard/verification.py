@@ -129,7 +129,7 @@ def verify(
         problems += frozen.frozen_problems(deployed, epochs)
     if seen is not None and seen.seal.hex() not in chain[1:]:
         problems.append(
-            f"its witness has seen {seen.query} answers of epoch {seen.epoch}, which are not here, or are others: an "
+            f"its witness has seen {seen.query} answers of epoch {seen.epoch} that are missing here or differ: an "
             "older copy was restored"
         )
     more = len(problems) - _MOST_PROBLEMS
@@ -154,7 +154,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield from [*problems, str(error)]
         return
     underived = [
-        f"{fact} is not what follows from the rest of its configuration, which was changed"
+        f"{fact} does not follow from the rest of its configuration, which was changed"
         for fact in this.unfounded(epoch.text)
     ]
     yield from problems + underived
@@ -163,7 +163,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
     if (this.epoch, this.previous) != (number, previous):
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
-        yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
+        yield "what it keeps of its rows is not what was sealed: a rotation cannot recognize them"
     replanned = True  # an epoch of the same holdout, right before and without answers, is no release
     for one, its in zip(reversed(past), reversed(before), strict=True):
         same = one.holdout == this.holdout
@@ -171,7 +171,7 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         if same and not replanned:
             yield f"its holdout is that of epoch {one.epoch}, which was released"
         if one.key != this.key:
-            yield f"its noise key is another than that of epoch {one.epoch}"
+            yield f"its noise key differs from that of epoch {one.epoch}"
 
 
 def _recomputed(configuration: Configuration, rows: Sequence[Row]) -> list[str]:

@@ -113,12 +113,12 @@ class GuardedView:
         if way is None or (paired and name not in {"evaluate", "gate"}) or (paired and asks == "claims"):
             if name == "final" and not self.plan.final_share:
                 raise InputError(
-                    "the plan keeps no share of the failure probability for a final; nothing was asked; make the guard "
-                    "with one: Plan(..., final_share=0.25)"
+                    "a final needs a share of the failure probability; this plan keeps none; nothing was asked; make "
+                    "the guard with one: Plan(..., final_share=0.25)"
                 )
             raise InputError(
-                f"{name} of {'a difference' if paired else 'one subject'} must be among the ways that the plan is for; "
-                f"this one is for {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
+                f"{name} of {'a difference' if paired else 'one subject'} must be a question that the plan allows; "
+                f"this one allows {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
             )
         if guarded and name != "gate":
             raise InputError(f"guardrails belong to a gate; got {name}; nothing was asked; ask with gate()")
@@ -128,8 +128,8 @@ class GuardedView:
         """Refuse to compare two models if the metric is not a plain mean over rows."""
         if not self.holdout.bound.by_rows:
             raise InputError(
-                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
-                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+                f"two models are compared row by row, so the metric must be a plain mean over rows; {self.metric.name} "
+                "is not; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
             )
 
     def checked_view(self, guard: Any) -> GuardedView:

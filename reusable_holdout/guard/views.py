@@ -153,14 +153,14 @@ class Counted:
         if (self.number, row.view, row.value) != (len(before), 0, len(before)):
             yield f"the view that it opens must be number {len(before)}"
         if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
-            yield "a view takes no charge and no query, and costs what was told for it"
+            yield "opening a view takes no charge and no query, and costs only the release of class counts"
         # version 0.2.0 set told_by to an earlier view even if no counts had been told
         untold = not tells(self.counts)
         if self.told_by != self.number and not any(
             one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
             for one in before
         ):
-            yield "what it knows of the class counts was not told before"
+            yield "it uses class counts that were not released before"
         numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
         if any(numbers) or (row.batch, row.series) != (row.query, ""):
             yield "a view has no value and no interval, and no series"
@@ -291,7 +291,7 @@ class Views:
             elif self._named(row.view, row.kind) is None:
                 yield f"query {row.query}: it was asked in a way that this guard does not have"
             elif not self._fits(row):
-                yield f"query {row.query}: its guardrails are not other views of the rows, each with what it must reach"
+                yield f"query {row.query}: its guardrails must be other views of the rows, each with a score to reach"
 
     def _fits(self, row: Row) -> bool:
         """Return True if a row's guardrails are other views, each named once, or if it has no guardrails."""
@@ -323,9 +323,7 @@ class Views:
         number, first = len(self._ways), self._ways[0].plan
         try:
             view = View.parse(row.told)
-            yield from (
-                f"of the metric that it opens, {fact} is not what follows" for fact in view.underived()
-            )
+            yield from (f"{fact} of the metric that it opens does not follow" for fact in view.underived())
             ways = view.ways()
         except _UNREADABLE as error:
             yield str(error)

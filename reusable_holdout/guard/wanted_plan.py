@@ -83,7 +83,7 @@ def guessed(
     """
     if prevalence is not None and bound.classes is None:
         raise InputError(
-            f"prevalence= is about classes, and metric {bound.metric.name!r} has none that are public; leave it out"
+            f"prevalence= is about public classes, and metric {bound.metric.name!r} has none; leave it out"
         )
     if prevalence is None and not by_ratio and _rests_on_no_counts(bound):
         return None
@@ -193,9 +193,9 @@ class Kept(NamedTuple):
         nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
         warn(
             KeptLessWarning(
-                f"what was told of the class counts or group sizes of these rows, for {nats:.1f} nats, leaves less "
-                f"than was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the "
-                f"same, and keeps a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else"
+                f"the released class counts or group sizes of these rows, which cost {nats:.1f} nats, allow less than "
+                f"was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the same, "
+                f"with a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else changed"
             )
         )
 

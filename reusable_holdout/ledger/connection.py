@@ -159,7 +159,7 @@ class Connection:
             if schema != SCHEMA:
                 raise LedgerError(
                     f"the ledger {self.place} must have schema {SCHEMA}; it has {schema!r}; nothing was changed; open "
-                    f"it with version {library}, which wrote it: ledgers are kept for ever from version 0.2.0 on"
+                    f"it with version {library}, which wrote it: only ledgers of 0.2.0 and later stay readable"
                 )
         return int(found[-1][0]) if found else 1
 
@@ -261,7 +261,7 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
         scheme, _, rest = location.partition("://")
         if scheme not in {"sqlite", "sqlite+pysqlite"} or "?" in rest or not rest.startswith("/"):
             problem = (
-                "a SQLite ledger's URL must be sqlite:///file and nothing more, for options could make answers less "
+                "a SQLite ledger's URL must be sqlite:///file and nothing more: options could make answers less "
                 "durable; got a driver, a host, options or no file; leave them out; a ledger in memory is ledger=None"
             )
         location = unquote(rest[1:])

@@ -72,7 +72,7 @@ def read_key_file(path: Path) -> bytes:
     except OSError:
         raise LedgerKeyError(
             f"this ledger's noise key must lie in {path}; it cannot be read there; nothing was asked; restore the file "
-            "(without its key a ledger cannot go on: new noise would average the old away), or start on fresh rows"
+            "(without its key a ledger cannot go on: new noise would help average out the old), or start on fresh rows"
         ) from None
     if mode & 0o077:
         raise LedgerKeyError(

@@ -49,8 +49,8 @@ class MemoryLedger(Ledger):
         kept, was_stated = self.beside.setdefault("key", (found, stated))
         if stated != was_stated or (stated and found[0] != kept[0]):
             raise LedgerKeyError(
-                "the budget that this process keeps of these rows must be made again with its own seed or key; got "
-                "another one, or none where one was given; nothing was asked; pass the same seed= or key="
+                "these rows have a budget in this process, and it must be made again with its own seed or key; got "
+                "another, or none although it has one; nothing was asked; pass the same seed= or key="
             )
         chosen: tuple[bytes, Path | None] = kept
         return chosen

@@ -181,7 +181,7 @@ def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
         if query != number:
             yield f"row {number} says it is row {query!r}"
         if began != batch:
-            yield f"row {number} is of the batch that began at row {batch}, but says another"
+            yield f"row {number} belongs to the batch that began at row {batch}, but names another"
         if not sound:
             yield f"the sums in row {number} do not continue those before"
             charges, nats = sum_charged, sum_cost  # one wrong sum is one problem, not one for every later row
@@ -216,7 +216,7 @@ def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tupl
 
 def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
     mistyped = [
-        f"row {row.query!r}: its {name} must be of another type"
+        f"row {row.query!r}: its {name} is of the wrong type"
         for row in rows
         for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
         if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES)
@@ -234,7 +234,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
     tail = Tail.before(configuration)
     for last, stored in seals:
         if not isinstance(last, int) or not tail.query < last <= len(rows) or not isinstance(stored, bytes):
-            yield f"a seal after row {tail.query} stands at no row of its own: rows or seals were removed or added"
+            yield f"the seal after row {tail.query} belongs to no later row: rows or seals were removed or added"
             return
         commit = rows[tail.query : last]
         yield from _sums_problems(tail, commit)

@@ -192,7 +192,7 @@ def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
         row = []
     if not row:
         raise InputError(
-            "answers are a row of finite numbers, at least one; got something else; none was told"
+            "answers are a row of finite numbers, at least one; got something else; no answer was released"
         )
     return row
 

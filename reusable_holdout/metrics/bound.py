@@ -145,7 +145,7 @@ class BoundMetric(HoldsLabels):
         """The form that checks a model's predictions, and holds nothing private; InputError for judged scores."""
         if not isinstance(self._form, Predictions):
             raise InputError(
-                f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
+                f"metric {self.metric.name!r} takes judged scores, not a model's predictions; pass the scores"
             )
         return self._form
 
@@ -222,8 +222,8 @@ def _check_every_row(metric: Definition, weights: Weights | None, groups: Groups
     if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
         given = "some rows or weights" if groups is None else "groups"
         raise InputError(
-            f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices or "
-            'groups; leave them out, or ask "score" of the rows people have scored'
+            f"metric {metric.name!r} must be measured on all rows as independent draws; got {given}; leave them "
+            'out, or ask "score" of the rows that people have scored'
         )
 
 
@@ -251,8 +251,8 @@ def _check_exact_match(metric: Definition) -> None:
     if metric.kernel is None or metric.name not in _EXACT_MATCH:
         raise InputError(
             f"for {metric.name} the set of labels must be public: declared with classes=, or with at most one label "
-            f"for {ROWS_OF_A_CLASS} rows; these labels are neither, so only exact match, accuracy or zero_one_loss, "
-            "is measured; name all labels that may occur in classes= if they may be known to everyone who asks"
+            f"for {ROWS_OF_A_CLASS} rows; these labels are neither, so only accuracy or zero_one_loss can be "
+            "measured; if everyone who asks may know all labels that can occur, name them in classes="
         )
 
 
@@ -263,8 +263,8 @@ def _statistic(metric: Definition, targets: Any, weights: Weights | None, groups
         return _statistic(metric, targets.part(weights.chosen), None, own).of_rows(weights.chosen)
     if weights is not None and groups is not None:
         raise InputError(
-            "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once; "
-            "got several numbers; leave one of them out"
+            "with groups=, each sample_weight must be 0 or the same number, because each group counts once; "
+            "got several numbers; leave one of them out: groups or sample_weight"
         )
     own_kernel = BoundedDifferences if metric.loss is None else mean_of_own_losses
     statistic = (metric.kernel or own_kernel)(metric, targets)

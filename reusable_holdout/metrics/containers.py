@@ -74,7 +74,7 @@ def no_array(values: object, *, what: str) -> InputError:
     if values is None:
         came, advice = "got None", "pass them"
     elif isinstance(values, type):
-        came, advice = f"got the class {values.__name__}", "make an object"
+        came, advice = f"got the class {values.__name__}", "make an object of it"
     elif isinstance(values, str | bytes | PurePath):
         came, advice = "got text or a path, not data", "read the file first"
     elif isinstance(values, Mapping):
@@ -125,7 +125,7 @@ def check_same_order(rows: object, beside: object, *, names: tuple[str, str], no
         first, second = names
         raise InputError(
             f"{first} and {second} must have their rows in the same order; their indexes hold the same labels in "
-            f"another; pass {second}.loc[{first}.index], or {second}.to_numpy() if they are in order; {nothing}"
+            f"another order; pass {second}.loc[{first}.index], or {second}.to_numpy() if they are in order; {nothing}"
         )
 
 
@@ -282,7 +282,7 @@ def compact(values: object, *, what: str) -> Any:
         array = one_column(as_array(piece, what=what))
         if array.ndim != 1:
             raise InputError(
-                f"{what} must be one column; got {array.ndim - 1} axes beside the rows; choose one"
+                f"{what} must be one column; got {array.ndim - 1} axes in addition to the rows; choose one"
             )
         if len(array):
             typed, kind = typed_array(array, what=what)
@@ -334,5 +334,5 @@ def dask_parts(collection: Any) -> list[Any]:
     if axes and hasattr(collection, "dtypes"):
         return [collection.partitions[number] for number in range(collection.npartitions)]
     raise InputError(
-        f"of Dask, an array, a DataFrame or a Series can be taken; got {type(collection).__name__}; convert it"
+        f"a Dask collection must be an array, a DataFrame or a Series; got {type(collection).__name__}; convert it"
     )

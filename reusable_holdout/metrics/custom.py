@@ -34,7 +34,7 @@ def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
     if trial.shape != (targets.rows,) or not bounded:
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
-            f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
+            f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; correct the loss or its bounds"
         )
 
     def losses(query: NDArray[Any]) -> NDArray[Any]:
@@ -59,7 +59,7 @@ class BoundedDifferences(Statistic):
         self._own = _Own(metric, targets)
         if self._own.tried().size != 1:
             raise InputError(
-                f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
+                f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; correct it"
             )
         stated = metric.differences
         counted = targets.coder is not None and targets.outputs == 1  # else no fact about labels is public
@@ -123,7 +123,7 @@ class _Own(HoldsLabels):
         """Return the error for a function that did not return what it must; `what` names the required result."""
         return ModelError(
             f"the {self._what} of metric {self._metric.name!r} must give {what}; it did not; nothing was answered; "
-            "mend the metric"
+            "correct the metric"
         )
 
     def _called(self, labels: NDArray[Any], predictions: NDArray[Any]) -> NDArray[Any]:
@@ -159,6 +159,6 @@ def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDAr
     except BaseException:  # noqa: S110, anything that a user's function raises, an exit as well
         pass  # the error below is outside of the handler, so that it does not carry this one
     raise ModelError(
-        f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
+        f"a function of metric {metric.name!r} raised an error; its text is withheld, because it may quote the "
         "labels; nothing was answered; try the metric on other data"
     )

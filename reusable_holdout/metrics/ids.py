@@ -39,8 +39,8 @@ class Ids:
         twice = doubled(self.names)
         if twice:
             raise InputError(
-                f"the ids must name each row once; got more than once {few(twice)}; pass distinct names, one for each "
-                "row"
+                f"the ids must name each row once; got these more than once: {few(twice)}; pass a different name for "
+                "each row"
             )
         self.rows = len(self.names)
 
@@ -79,7 +79,7 @@ def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> lis
     words = [f"{len(names):,} ids {what}: {shown(names)}" for what, names in problems.items() if names]
     alike = _folded(lost) & _folded(strange)
     if alike:
-        words.append(f"{len(alike):,} of them differ in case, spaces or ways to write a letter alone")
+        words.append(f"{len(alike):,} of them differ only in case, spaces or the way a letter is encoded")
     return words
 
 
@@ -166,7 +166,7 @@ class ScoreTable:
         twice = doubled(self.ids)
         if twice or not all(isinstance(one, str) and one for one in self.ids):
             named = f": {shown(twice)}" if twice else ""
-            raise InputError(f"ids must be text, each once; got others or doubles{named}; name the rows")
+            raise InputError(f"ids must be text, each once; got other or repeated ids{named}; rename them")
         if scores.ndim not in {1, 2} or not scores.size or len(scores) != len(self.ids):
             raise InputError(
                 f"scores must have shape (rows,) or (rows, repeats), for {len(self.ids):,} ids; got {scores.shape}"
@@ -247,8 +247,8 @@ class Table(NamedTuple):
         counted = list(range(ids.rows))
         if ids.names != counted and set(ids.names) == set(counted):
             raise InputError(
-                "the scores' index must say which rows they are of; got 0, 1, 2 and so on, which may be the guard's "
-                "ids or their order; pass a column of ids, or an array in the guard's order"
+                "the scores' index must say which row each score is for; got 0, 1, 2 and so on, which may be the "
+                "guard's ids or only count the rows; pass a column of ids, or an array in the guard's order"
             )
 
 

@@ -299,10 +299,10 @@ def negated(loss: Metric) -> Metric:
             f"negated must be given a Metric; got {type(loss).__name__}; write negated(mae(lower=..., upper=...))"
         )
     if loss.kernel is None or loss.greater_is_better or loss.family == "binomial":
-        advice = 'use "accuracy"' if loss.family == "binomial" else "take it as it is"
-        own = "negate in its function, and state its bounds with the opposite sign"
+        advice = 'use "accuracy"' if loss.family == "binomial" else "use it without negated"
+        own = "negate it in its own function, and state its bounds with the opposite sign"
         raise InputError(
-            f"a negated loss must be a loss of the catalogue, and no share of rows; got {loss.name!r}; "
+            f"only a loss of the catalogue that is not a share of rows can be negated; got {loss.name!r}; "
             f"{own if loss.kernel is None else advice}"
         )
     name, bounds = _SCORERS.get(loss.name, f"neg_{loss.name}"), (0.0 - loss.upper, 0.0 - loss.lower)
@@ -320,7 +320,7 @@ def _negative(loss: Metric, metric: Definition, targets: Targets) -> Statistic:
     if loss.name == "brier" and len(targets.counts) > 2:  # scikit-learn's lies in [-2, 0] there
         raise InputError(
             f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
-            'use "brier", which is half of what scikit-learn negates'
+            'use "brier", which is half of the loss that scikit-learn negates'
         )
     statistic = cast("Kernel", loss.kernel)(loss, targets)
     statistic.negated = True

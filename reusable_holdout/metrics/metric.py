@@ -192,8 +192,8 @@ def _check_known_targets(metric: Metric, y: object) -> None:
     values, lower, upper = real_targets(y).values, metric.parameters["lower"], metric.parameters["upper"]
     if values.min() < lower or values.max() > upper:
         raise InputError(
-            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; state bounds that hold for all, or "
-            "clip the targets, as a guard clips those of its own rows"
+            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; state bounds that include all, or "
+            "clip the targets, as a guard clips the targets of its own rows"
         )
 
 

@@ -122,7 +122,7 @@ class ClassCoder:
         shown = ", ".join(map(str, self.classes[:10])) + (", ..." if len(self.classes) > 10 else "")
         advice = "if it may occur, name it in classes= when the guard is made"
         if labels.dtype.kind == "f" and 0.0 < stranger < 1.0:
-            advice = "pass labels, as predict gives them, no probabilities"
+            advice = "pass labels, as predict gives them, not probabilities"
         return f"predicted labels must be among the classes {shown}; got {stranger}; {advice}"
 
 
@@ -229,7 +229,7 @@ class Form(ABC):
         if len(queries) != self.rows or size == self.rows:
             return ""
         return (
-            "; a list holds one entry for each model: transpose it, or pass an array if they are one model's"
+            "; a list holds one entry for each model: transpose it, or pass an array if all are of one model"
         )
 
 
@@ -282,8 +282,8 @@ class Predictions(Form):
     def _check_order(self, predictions: object) -> None:
         if any(containers.is_reordered(predictions, index) for index in self.indexes):
             raise InputError(
-                "predictions must be in the order of the holdout's rows; their index holds the labels of the "
-                "holdout's in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
+                "predictions must be in the order of the holdout's rows; their index has the same entries as the "
+                "holdout's, in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
                 "order already"
             )
 

@@ -61,7 +61,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     1.0
     """
     stated, span = checked_targets(lower, upper)
-    must, advice = "floor must be an error in [0, upper - lower)", "state what no model can fall below"
+    must, advice = "floor must be an error in [0, upper - lower)", "no model may have a lower error"
     stated["floor"] = checked_number(floor, lambda error: 0 <= error < span, must, advice)
     return metric_of(
         "rmse",
@@ -128,18 +128,18 @@ def r2(
     stated, span = checked_targets(lower, upper)
     if (variance is None) == (center is None):
         raise InputError(
-            "r2 compares with one model: pass variance=, its mean squared error, or center=, what a constant one "
-            f"predicts; got {'neither' if variance is None else 'both'}; the training targets have both"
+            "r2 compares with one model: pass variance=, its mean squared error, or center=, the constant it predicts; "
+            f"got {'neither' if variance is None else 'both'}; take the training targets' variance or mean"
         )
     if variance is None:
         return _about_center(stated, center, -1.0 if least is None else least)
     if least is not None:
-        raise InputError(f"least= goes with center=; got least={least!r} and a variance; leave it out")
+        raise InputError(f"least= goes only with center=; got least={least!r} and a variance; leave it out")
     largest = span**2
     stated["variance"] = checked_number(
         variance,
         lambda error: 1e-6 * largest <= error <= largest,
-        "variance must lie between a millionth of (upper - lower)^2 and all of it",
+        "variance must lie between a millionth of (upper - lower)^2 and (upper - lower)^2",
         "state the training targets' variance",
     )
     bounds = (1 - largest / stated["variance"], 1)

@@ -28,7 +28,7 @@ class HoldsLabels:
 
     def __reduce__(self) -> NoReturn:
         raise HandleError(
-            f"{type(self).__name__} must stay in its process, for it holds the labels; nothing was written; "
+            f"{type(self).__name__} must stay in its process, because it holds labels; nothing was written; "
             "pickle the metric and bind it again"
         )
 
@@ -157,5 +157,5 @@ def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> ND
             f"{what} must have shape {shape}; got {array.shape}; pass one column; rows come first, labels second"
         )
     if not 0 < len(array) < _MOST_ROWS:
-        raise InputError(f"{what} must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
+        raise InputError(f"{what} must have at least 1 row and under 2**31; got {len(array)}; pass others")
     return array

@@ -143,8 +143,8 @@ class Calibration:
         """
         if self.mechanism not in ("numeric-sparse", "noiseless"):
             raise InputError(
-                f"a guard runs on 'numeric-sparse' or without noise; got {self.mechanism!r}, which only "
-                "ledgers of earlier versions use; such a ledger can be verified, but not continued"
+                f"a guard's mechanism must be 'numeric-sparse' or 'noiseless'; got {self.mechanism!r}, which only "
+                "ledgers of earlier versions use; they can be verified, but not continued"
             )
         scales = NoiseScales(*(Fraction(each) * scale for each in self.scales))
         return SparseVector(scales=scales, noise=noise, charges=self.charges, **state)

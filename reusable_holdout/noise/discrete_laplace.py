@@ -278,7 +278,7 @@ class GeometricNoise:
         [0, 0]
         """
         if self._row is None:
-            raise InputError("a distribution of scale 0 reads no stream; use np.zeros")
+            raise InputError("a distribution must have a scale above 0 to be drawn from; got 0; use np.zeros")
         first, second = self._row.decode_many(stream, further)
         return first - second
 

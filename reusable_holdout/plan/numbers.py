@@ -166,7 +166,7 @@ def checked_spread(spread: float | None, span: float) -> float | None:
     if number > most * (1.0 + 1e-9):  # half a span, but for rounding
         hint = percentage(number, most=most) if 2.0 <= number <= 100.0 * most else ""
         raise InputError(
-            f"spread must be a standard deviation between bounds that lie {span:g} apart, at most {most:g}; got "
+            f"spread must be a standard deviation of numbers whose bounds lie {span:g} apart, so at most {most:g}; got "
             f"{spread!r}{hint}; nothing was made"
         )
     return number
@@ -179,7 +179,7 @@ def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"
     if board != "claims":
         raise InputError(f'board must be "claims" or left out; got {board!r}')
     if gates:
-        raise InputError("a board is asked claims alone, and no gates; got gates=True; leave it out")
+        raise InputError("a board answers only claims, no gates; got gates=True; leave out gates=")
     return "claims"
 
 
@@ -189,20 +189,20 @@ def check_together(
     """Refuse numbers that do not go together."""
     if asks == "claims" and (threshold is not None or noise):
         raise InputError(
-            "claims have no noise, and may be off by four standard deviations of an honest one; got "
-            f"threshold={threshold!r}, noise={noise!r}; leave them out, and name prior_error="
+            "claims have no noise, and may be off by four standard deviations of an honest claim's error; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave these out, and state prior_error= instead"
         )
     if asks == "gates" and threshold is not None:
-        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+        raise InputError(f"a gate names a score, and has no threshold; got {threshold!r}; leave it out")
     if family == "ratio" and (asks == "claims" or threshold or noise):
         raise InputError(
-            "a ratio is decided by its rows' evidence, without noise or a threshold, not by claims; got "
-            f"threshold={threshold!r}, noise={noise!r}; leave them out, or use family 'bounded-difference'"
+            "a plan for a ratio must have no noise, no threshold and no claims, because its rows decide; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave these out, or use family 'bounded-difference'"
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
-            "spread, a guess of the losses' standard deviation, is for metrics that are means of graded losses; that "
-            f"of 0/1 losses follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
+            "spread, a guess of the losses' standard deviation, is only for losses that take many values; for 0/1 "
+            f"losses it follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
         )
 
 

@@ -86,7 +86,7 @@ class Outlook:
         """Return the threshold in force after this number of charges, at a prior near `estimate`."""
         if not 0 <= charges < self.charges:
             raise InputError(
-                f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
+                f"charges must lie in [0, {self.charges}), because the last one halts the guard; got {charges}"
             )
         at, certificate = self._at(estimate), self.scores
         threshold = certificate.threshold(at, charges=charges, nats=certificate.charge_nats * charges)

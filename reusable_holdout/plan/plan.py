@@ -250,17 +250,17 @@ class Plan(Outlook):
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
             raise InputError(
-                "claims have no tolerance, for their intervals grow with what is told; got "
-                f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
+                "claims have no tolerance, because their intervals widen with each answer told; got "
+                f"tolerance={self.tolerance!r}, but a board of honest claims keeps {derived:g}; leave it out"
             )
         self.noise = self._wish.scale(self._numbers) * self.span
         self.delta = 1.0 / self.rows**2 if delta is None else delta
         own, shared = self._wish.charge_nats, self.shared
         if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
             raise PlanError(
-                f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
-                f"reckons with; this one's costs up to {own:.2f}; nothing was made; make the guard with it, and ask "
-                "for the others with on()",
+                f"a charge of another metric of these rows may cost at most {shared.charge_nats:.2f} nats in the plan "
+                f"of the guard; for this metric it costs up to {own:.2f}; nothing was made; make the guard with this "
+                "metric, and ask about the others with on()",
                 {},
             )
 
@@ -356,7 +356,7 @@ class Plan(Outlook):
     def __getattr__(self, name: str) -> Any:
         if name in Outlook.__annotations__ and name != "stated":
             raise InputError(
-                "a plan has numbers once three of rows, queries, charges and tolerance are stated; got "
+                "a plan has numbers only when three of rows, queries, charges and tolerance are stated; got "
                 f"{', '.join(self.stated) or 'none'}; state more, or give the plan to a guard"
             )
         raise AttributeError(name)

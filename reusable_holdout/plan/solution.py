@@ -33,10 +33,10 @@ def solved(wish: Wish, *, scale: Scale, kept: bool = False) -> Numbers:
     missing = [name for name, value in numbers.items() if value is None]
     if len(missing) > 1 and wish.asks == "claims":
         unnamed = " and ".join(name for name in missing if name != "tolerance")
-        raise InputError(f"a board of claims needs rows and queries; {unnamed} is missing; name it")
+        raise InputError(f"a board of claims needs rows and queries; state what is missing: {unnamed}")
     if len(missing) > 1:
         raise InputError(
-            "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
+            "give three of rows, queries, charges and tolerance, from which the fourth is derived; "
             f"missing are {', '.join(missing)}"
         )
     for name in missing:
@@ -114,7 +114,7 @@ def _likely_estimate(wish: Wish, would_do: Possible, scale: Scale) -> float | No
 def needs(found: dict[str, float]) -> str:
     """Return the result of :func:`nearest` in words."""
     if not found:
-        return "no single other number mends it; leave out what need not be said"
+        return "changing one number alone does not help; leave out numbers that you do not need"
     words = [_WORDS[name].format(one) for name, one in found.items()]
     for many, single in (("charges", "charge"), ("queries", "query")):
         words = [re.sub(rf"\b1 {many}", f"1 {single}", each) for each in words]

@@ -34,7 +34,7 @@ def checked_reason(reason: object) -> str:
     if not any(letter.isalpha() for letter in text) or not text.isprintable() or len(text) > _LONGEST:
         got = "none" if reason is None else repr(reason)[:_LONGEST]
         raise InputError(
-            f"a budget is forgotten for a reason, in words, on one line of at most {_LONGEST} characters; got {got}; "
+            f"forgetting a budget needs a reason in words, on one line of at most {_LONGEST} characters; got {got}; "
             'nothing was forgotten; add one, such as --because "a rehearsal; nothing of it was used"'
         )
     return text
@@ -82,8 +82,8 @@ def forgotten_words(budget: Budget) -> str:
 def reminder(budget: Budget) -> str:
     """Return the warning for a new guard of rows that had a budget."""
     return (
-        f"these rows had a budget in {budget.ledger} (of {budget.made}), {forgotten_words(budget)}; what was told of "
-        "them then is known, so every answer of this guard will say that its rows have another budget"
+        f"these rows had a budget in {budget.ledger} (of {budget.made}), {forgotten_words(budget)}; the answers "
+        "given then are still known, so every answer of this guard will say that its rows have another budget"
     )
 
 
@@ -105,16 +105,16 @@ def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
             "resume that ledger with ReusableHoldout.open", "make that guard again, with its settings"
         )
     elif budget.ledger == here:
-        where += ", in an epoch before" if next_epoch else ", which holds no guard any more"
+        where += ", in an earlier epoch" if next_epoch else ", which holds no guard any more"
     elif budget in gone:
         where += ", which is not there any more"
     if budget in gone:
-        todo = "open it where it lies now, if it was moved, or guard fresh rows"
+        todo = "if it was moved, open it in its new place; else guard fresh rows"
     if budget in gone or "://" in budget.ledger:
-        todo += f"; if it is gone for good, say why: {_command([one.ledger for one in gone or [budget]])}"
+        todo += f"; if it is gone for good, state the reason: {_command([one.ledger for one in gone or [budget]])}"
     return (
-        f"rows must have one budget, for a second one voids the promises of both; {part}these rows have one in "
-        f"{where}; nothing was made; {todo}"
+        f"rows must have one budget, because a second one voids the promises of both; {part}these rows have one "
+        f"in {where}; nothing was made; {todo}"
     )
 
 

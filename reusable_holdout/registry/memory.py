@@ -76,7 +76,7 @@ class InMemory:
         except LedgerMismatchError as error:
             raise LedgerMismatchError(
                 f"{error}; this ledger is in memory: each process keeps one budget there for a set of rows, until it "
-                "exits; make the guard with the settings that it has, and go on with it; a simulation sets "
+                "exits; to go on, make the guard with the settings of this ledger; for a simulation set "
                 f"{VARIABLE}=off"
             ) from None
 

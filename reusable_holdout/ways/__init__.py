@@ -300,8 +300,8 @@ class Way(ABC):
         left = self.certificate.room(charges=state.charges, nats=state.nats)
         if nats > left:
             raise InputError(
-                f"{what} can cost {nats:.1f} nats, and {max(left, 0.0):.1f} are left beside the charges and the "
-                "tolerance that the plan promises; nothing was asked and nothing was told; ask with evaluate or final, "
+                f"{what} can cost {nats:.1f} nats, and {max(left, 0.0):.1f} are left after what the charges and "
+                "the tolerance of the plan need; nothing was asked and nothing was told; ask with evaluate or final, "
                 "or reserve it when the guard is made: Plan(reveals=..., choices=...)"
             )
 

@@ -95,5 +95,5 @@ class GitWitness:
     def _unreachable(self, why: str) -> LedgerError:
         return LedgerError(
             f"the ledger's witness must be a git repository, whose notes can be written and, with a remote, fetched "
-            f"and pushed; {self.place} is not ({why}); mend it, and ask again"
+            f"and pushed; {self.place} is not ({why}); repair it, and ask again"
         )

@@ -195,7 +195,7 @@ class FileWitness:
                 raise
             raise LedgerError(
                 f"the ledger's witness must be a file that can be read and appended to; {self._path} cannot be "
-                f"({error.strerror}); ask its owner to let you, and ask again"
+                f"({error.strerror}); get access to it from its owner, and ask again"
             ) from None
 
     def _last(self, descriptor: int) -> Head | None:

@@ -122,19 +122,19 @@ def make_gate(
     """
     if (labels is None) == (ids is None):
         raise InputError(
-            "a gate has labels, or ids of rows that are scored; name one of them; nothing was made"
+            "a gate needs either labels or the ids of scored rows; got both or neither; nothing was made"
         )
     X, y = _rows(labels, id_column) if labels is not None else (None, np.array(ids, dtype=np.str_))
     chosen = guards.metric_of(metric or ("accuracy" if ids is None else "score"), bounds)
     if ids is not None and chosen.response != "judged":
         raise InputError(
-            f"rows that have ids and no labels are scored: the metric must be score, pass@3 or pass^3; got {metric!r}; "
-            "nothing was made; name --labels for other metrics"
+            f"for rows with ids and no labels the metric must be score, pass@3 or pass^3; got {metric!r}; nothing was "
+            "made; for other metrics, name --labels"
         )
     bound = chosen.bind(y, classes=classes)
     if not bound.by_rows:
         raise InputError(
-            f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
+            f"a gate compares row by row, so its metric must be a plain mean over rows; {chosen.name} is not; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"
         )
     plan = guards.planned_gate(

@@ -59,8 +59,8 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
     table = _read(path, id_column, "the labels", quoted=False)
     if table.frame.shape[1] != 1:
         raise InputError(
-            f"the labels in {path} must be one column, and ids a column that --id names; there are "
-            f"{table.frame.shape[1]} columns without ids; leave the others out"
+            f"the labels in {path} must be one column (a column of ids may come with it, if --id names it); there are "
+            f"{table.frame.shape[1]} columns without the ids; leave the others out"
         )
     column = table.frame.iloc[:, 0]
     if column.isna().any():
@@ -201,7 +201,7 @@ def _read(path: Path, id_column: str | None, what: str, *, quoted: bool, text: b
         return Table(frame, None)
     ids = _ids_of(frame, id_column, path, quoted=quoted)
     if len(frame.columns) < 2:
-        raise InputError(f"{path} must have a column beside the ids; it has none")
+        raise InputError(f"{path} must have a column in addition to the ids; it has none")
     return Table(frame.drop(columns=id_column), ids)
 
 
@@ -217,7 +217,7 @@ def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) ->
         raise InputError(f"{path} must have an id in every row; it has none in rows {few(empty.tolist())}")
     twice = doubled(ids.tolist())
     if twice:
-        raise InputError(f"{path} must have each id once; more than once come {few(twice)}")
+        raise InputError(f"{path} must have each id once; these come more than once: {few(twice)}")
     return ids
 
 

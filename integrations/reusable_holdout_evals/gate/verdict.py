@@ -213,7 +213,7 @@ def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any
         takes = (
             "scores: name their files with --inspect, --lm-eval or --scores" if judged else "--predictions"
         )
-        raise InputError(f"this gate has {has}, and takes {takes}; got the other kind{_NOTHING}")
+        raise InputError(f"this gate has {has}, and takes {takes}; got something else{_NOTHING}")
     if isinstance(given, ScoreTable):
         return given
     values = _predictions(gate, given, id_column)
@@ -229,8 +229,8 @@ def _predictions(gate: Gate, path: Path, id_column: str | None) -> NDArray[Any]:
     guard = gate.guard
     if gate.ids is None and id_column is not None:
         raise InputError(
-            "rows are aligned by ids if the gate was made with ids; this one was not; make it with --id, or leave "
-            "--id out and keep the labels' order"
+            "--id needs a gate that was made with ids; this one was not; make the gate with --id, or leave --id out "
+            "and give the predictions in the order of the labels"
         )
     table = read_table(path, id_column=id_column or gate.id_column, text=guard.private_labels == "text")
     return columns_of(in_order_of(gate.ids, table, path, rows=guard.rows), guard, path)

@@ -167,13 +167,13 @@ def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
     """Return the samples as a list, after a check that each has an id of its own."""
     if isinstance(given, Task) and given.sample_source is not None:
         raise InputError(
-            "a holdout's samples must be known before; a SampleSource makes them; nothing was asked"
+            "a holdout's samples must be known in advance; this task's come from a SampleSource; nothing was asked"
         )
     samples = list(given.dataset if isinstance(given, Task) else given)
     ids = {str(one.id) for one in samples if one.id is not None}
     if len(ids) < len(samples):
         raise InputError(
-            f"each of the {len(samples):,} samples must have an id of its own; {len(ids):,} different ones are there; "
+            f"each of the {len(samples):,} samples must have an id of its own; there are {len(ids):,} different ids; "
             "name the field with FieldSpec(id=...), or number them with auto_id=True; nothing was asked"
         )
     return samples

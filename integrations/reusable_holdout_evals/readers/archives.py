@@ -49,9 +49,7 @@ class Archive:
             problem = "it is no zip archive, or is cut off"
             self._file.close()
         if problem:
-            raise InputError(
-                f"a log in Inspect's format .eval must be a file, a zip archive; {path}: {problem}"
-            )
+            raise InputError(f"a log in Inspect's format .eval must be a zip archive; {path}: {problem}")
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +85,8 @@ class Archive:
         else:
             if len(content) == info.file_size and zlib.crc32(content) == info.CRC:
                 return content
-            problem = "its content is not what the archive's directory says"
-        raise InputError(f"{where} must be whole; {problem}; copy the log anew")
+            problem = "its content does not match the archive's directory"
+        raise InputError(f"{where} must be complete; {problem}; copy the log again")
 
     def _unpacking(self, info: zipfile.ZipInfo, where: str) -> Any:
         if info.compress_type != _ZSTANDARD:

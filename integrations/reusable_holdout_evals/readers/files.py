@@ -121,7 +121,7 @@ def text_of(content: bytes, *, where: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         pass
-    raise InputError(f"{where} must be text in UTF-8; it is not; look whether another program wrote it")
+    raise InputError(f"{where} must be text in UTF-8; it is not; save it again as UTF-8")
 
 
 def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
@@ -197,7 +197,7 @@ def read_frame(
     except Exception as error:  # errors of many kinds, whose messages may quote the file
         problem = f" ({type(error).__name__})" if quoted else ""
     raise InputError(
-        f"{what} must be a CSV file with a header, Parquet or JSON; {path} cannot be read so{problem}"
+        f"{what} must be a CSV file with a header, Parquet or JSON; {path} cannot be read as one of them{problem}"
     )
 
 

@@ -84,7 +84,7 @@ def read_lm_eval(
     """
     paths = _paths(samples)
     _check_one_model(paths)
-    gathering = Gathering(named(paths), repeats, missing, advice="take a metric that is a mean over rows")
+    gathering = Gathering(named(paths), repeats, missing, advice="choose a metric that is a mean over rows")
     large = _LARGE - {name.split(".")[0] for name in (id, groups or "")}
     files = [_file(path, large) for path in paths]
     lines = [(place, one, line) for place, one in enumerate(files) for line in one.lines]
@@ -122,8 +122,8 @@ def _paths(given: object) -> list[Path]:
         folders = dict.fromkeys(one.parent.name for one in found)
         if len(folders) > 1:
             raise InputError(
-                f"several files are repeats of one model; the folder {path} holds those of {shown(folders)}; name the "
-                "folder of one of them"
+                f"several files must be repeats of one model; the folder {path} holds the files of {shown(folders)}; "
+                "name the folder of one model"
             )
         paths += found
     return paths
@@ -133,7 +133,7 @@ def _check_one_model(paths: Sequence[Path]) -> None:
     models = dict.fromkeys(filter(None, map(_model, paths)))
     if len(models) > 1:
         raise InputError(
-            f"several files are repeats of one model; these are of {shown(models)}; read them one by one"
+            f"several files must be repeats of one model; these are of {shown(models)}; read them one by one"
         )
 
 
@@ -173,7 +173,7 @@ def _row(line: Mapping[str, Any], column: str, path: Path) -> Any:
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise InputError(
             f"each line of {path} must have an id, text or a whole number, under {shown([column])}; one has "
-            f"{'none' if found is None else type(found).__name__}; name another with id="
+            f"{'none' if found is None else type(found).__name__}; name another key with id="
         )
     return found
 

@@ -60,7 +60,7 @@ def read_mlflow(
     """
     where = "the result of MLflow"
     gathering, others = (
-        Gathering(where, repeats, missing, advice="take another assessment"),
+        Gathering(where, repeats, missing, advice="choose another assessment"),
         dict[str, None](),
     )
     several = isinstance(result, Sequence) and not isinstance(result, str | bytes)
@@ -110,7 +110,7 @@ def _named(inputs: Mapping[str, Any], key: str) -> Any:
         raise InputError(
             f"each row's inputs must have its id, text or a whole number, under {key!r}; one has "
             f"{'none' if name is None else type(name).__name__}; it has the keys {shown(inputs)}; name another "
-            "with id="
+            "key with id="
         )
     return name
 

@@ -247,7 +247,7 @@ def completed(rules: Rules, labels: Labels) -> Rules:
     if metric.response == "values":
         if rules.classes is not None:
             raise InputError(
-                f"{metric.name} measures values, so there are no classes; nothing was made; leave them out"
+                f"{metric.name} measures values, so there are no classes; nothing was made; leave classes out"
             )
         classes = None
     else:
@@ -280,8 +280,8 @@ def _found(labels: Labels) -> set[Any]:
     if len(found) > 1 and not is_public(len(found), len(labels.y), kind):  # type: ignore[arg-type]
         raise InputError(
             f"the classes of a competition are public, and its {len(labels.y):,} rows have {len(found):,} distinct "
-            "labels, which could be the answers themselves; nothing was made; name all labels that may occur in "
-            "classes, if everyone may know them"
+            "labels, which could be the answers themselves; nothing was made; if everyone may know the "
+            "labels, list in classes all that may occur"
         )
     return found
 

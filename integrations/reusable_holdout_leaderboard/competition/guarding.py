@@ -293,17 +293,17 @@ def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[],
         if seen is not None and not _contains(ledger, seen):
             here = _head(ledger)
             raise RolledBackError(
-                f"a ledger must contain the answers that its board has seen, {seen.query} of round {seen.epoch}; "
-                f"{ledger.place} has {here.query} of round {here.epoch}, or other answers: an older copy was restored; "
-                "nothing is answered; put the newest copy back, or hold another competition on fresh labels: a "
-                "budget is never refilled"
+                f"a ledger must contain the answers that its board has seen, up to number {seen.query} of round "
+                f"{seen.epoch}; {ledger.place} ends at number {here.query} of round {here.epoch}, "
+                "or has other answers: an older copy was restored; nothing is answered; put the newest copy back, or "
+                "hold another competition on fresh labels: a budget is never refilled"
             )
         answered = max(_numbers_after(seen, ledger), default=0)
     given = numbers_given()
     if answered > given:
         raise StoreError(
-            f"a board must know every submission that its ledger has answered; number {answered} was answered, and the "
-            f"board has given {given} numbers: an older board was restored; nothing is answered; put the newest copy "
+            "a board must know every submission that its ledger has answered; the ledger is at number "
+            f"{answered}, the board at {given}: an older board was restored; nothing is answered; put the newest copy "
             "back, or restore board and ledger from one backup: 'reusable-holdout board restore'"
         )
 

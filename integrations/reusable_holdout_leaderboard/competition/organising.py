@@ -150,7 +150,7 @@ class Organising(Base):
         epoch, state = self._current(), self._state()
         if not len(epoch.fresh):
             raise InputError(
-                "final standings need fresh labels; this competition was made without; no final was made; use its board"
+                "final standings need fresh labels; this competition has none; no final was made; use its board"
             )
         if state.final is not None:
             return [FinalStanding(**one) for one in state.final]

@@ -129,9 +129,7 @@ class Submitting(Base):
         """
         epoch = self._current()
         if not len(epoch.fresh):
-            raise InputError(
-                "a final needs fresh labels; this competition was made without; nothing was changed"
-            )
+            raise InputError("a final needs fresh labels; this competition has none; nothing was changed")
         with self._changing() as (connection, state):
             lists.pick(connection, state, team_id, epoch.number, submission_ids)
         return self.picks(team_id)
@@ -260,8 +258,8 @@ class Submitting(Base):
         lower, upper, name = self.metric.lower, self.metric.upper, self.metric.name
         if claimed is None:
             problem = (
-                f"every submission must come with the score that its team claims, its {name} on rows of its own; got "
-                "none; send it as claimed"
+                f"every submission must come with the score that its team claims, the {name} it had on its own rows; "
+                "got none; send this score as 'claimed'"
             )
         elif isinstance(claimed, bool) or not isinstance(claimed, Real) or not lower <= claimed <= upper:
             problem = f"a claimed score must be a number from {lower:g} to {upper:g}, the range of {name}"

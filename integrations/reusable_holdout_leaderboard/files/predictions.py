@@ -94,7 +94,7 @@ def _check_content(content: bytes, form: Expected) -> None:
     kinds = [kind for begins, kind in _OTHERS.items() if content.startswith(begins)]
     problem = ""
     if size > most:
-        problem = f"a file may have {most:,} bytes; this one has {size:,}; leave other columns out"
+        problem = f"a file may have at most {most:,} bytes; this one has {size:,}; leave other columns out"
     elif not content or content.isspace():
         problem = "the file must hold rows under a header; it is empty"
     elif kinds:
@@ -102,7 +102,7 @@ def _check_content(content: bytes, form: Expected) -> None:
     else:
         try:
             if "\x00" in content.decode():
-                problem = "a file must be text; this one has zero bytes; send CSV"
+                problem = "a file must be text; this one contains NUL characters; send CSV"
         except UnicodeDecodeError as error:
             problem = f"a file must be text in UTF-8; byte {error.start + 1:,} is not; save it as UTF-8"
     if problem:
@@ -243,7 +243,7 @@ def _labels(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
     coded = table.predictions[0].dictionary_encode()  # few different values, many rows
     listed = ", ".join(map(shown, classes[:10])) + (", ..." if len(classes) > 10 else "")
     if len(coded.dictionary) > 10 * len(classes) + _SPARE_LABELS:
-        return np.array([]), [f"labels must be among {listed}; {len(coded.dictionary):,} different ones came"]
+        return np.array([]), [f"labels must be among {listed}; got {len(coded.dictionary):,} different ones"]
     known = (places.get(parse(value), -1) for value in coded.dictionary.to_pylist())
     codes = np.fromiter(known, np.int64, len(coded.dictionary))[coded.indices.to_numpy(zero_copy_only=False)]
     strange = np.flatnonzero(codes < 0)

@@ -242,7 +242,7 @@ def _rules(text: str) -> Rules:
 def _head(text: str) -> Head:
     head = Head.parse(text.encode())
     if head is None:
-        raise StoreError("the board must hold the head of its ledger; it does not; restore it from a backup")
+        raise StoreError("the board must hold its ledger's newest seal; it does not; restore a backup of it")
     return head
 
 

@@ -167,7 +167,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
         raise ClosedError("the final standings are made, so nothing can be picked now; nothing was changed")
     if len(picked) > state.rules.final_picks:
         raise InputError(
-            f"a team may pick {state.rules.final_picks} for the final; got {len(picked)}; nothing was changed"
+            f"a team may pick at most {state.rules.final_picks} for the final; got {len(picked)}; nothing was changed"
         )
     kept = sa.select(PREDICTIONS.c.submission_id)
     scored = sa.select(_ENTRY.id).where(own, _ENTRY.query.is_not(None), _ENTRY.id.in_(kept))

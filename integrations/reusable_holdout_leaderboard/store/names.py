@@ -55,7 +55,7 @@ def checked_team(name: object) -> str:
         )
     if len(key_of(given)) > _MOST_KEY:
         raise InputError(
-            "a team's name must be short, also with its ligatures written out; nothing was changed; choose another"
+            "a team's name must be short, also with joined letters written singly; nothing was changed; choose another"
         )
     return given
 

@@ -62,7 +62,7 @@ class ChunkedRows(ABC):
         if names.count(name) != 1 or len(names) == 1:
             shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
             raise InputError(
-                f"y must name one of X's columns, beside others; got {name!r} and columns {shown or 'without names'}; "
+                f"y must name one of several columns of X; got {name!r} and columns {shown or 'without names'}; "
                 "nothing was made"
             )
         return self.select([one for one in names if one != name]), self.select([name])

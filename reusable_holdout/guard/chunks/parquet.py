@@ -202,21 +202,21 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
         for file in files:
             count = file.schema.names.count(name)
             if count != 1:
-                raise InputError(f"{file.path} must have one column {name!r}; it has {count}; mend it")
+                raise InputError(f"{file.path} must have one column {name!r}; it has {count}; fix it")
             kinds.add(file.schema.field(name).type)
         kind = kinds.pop()
         if kinds:
             other = kinds.pop()
             raise InputError(
-                f"column {name!r} must have one type in all files; got {kind} and {other}; write the files alike"
+                f"column {name!r} must have one type in all files; got {kind} and {other}; write all with one type"
             )
         missing = any(file.nulls.get(name) for file in files)
         text = types.is_string(kind) or types.is_large_string(kind)
         taken = text or _is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind)
         if not taken or (missing and types.is_boolean(kind)):
             raise InputError(
-                f"column {name!r} must hold numbers, dates or text, or booleans of which none is missing; got {kind}; "
-                "write it as one of these, categories as text or numbers"
+                f"column {name!r} must hold numbers, dates or text, or booleans with none missing; got {kind}; "
+                "convert it to one of these; categories become text or numbers"
             )
         fields.append(pa.field(name, pa.float64() if missing else kind))
     return pa.schema(fields)

@@ -245,8 +245,8 @@ class TargetChargingEvent(PrivacyEvent):
         _check_count("charges", self.charges)
         if self.charges > _MOST_CHARGES:
             raise InputError(
-                f"charges of an event are at most {_MOST_CHARGES:,}, for its whole curve is computed; "
-                f"got {self.charges}; target_charging has the cost of more"
+                f"an event has at most {_MOST_CHARGES:,} charges, because its whole privacy curve is computed; "
+                f"got {self.charges}; target_charging computes the cost of more"
             )
         check_charging(epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
 

@@ -208,10 +208,10 @@ def _mean(q: float, mean: float | None, charges: int) -> float:
         raise InputError(f"q lies in (0, 1]; got {q}")
     found = q if mean is None else mean
     if not q <= found <= 1:
-        raise InputError(f"a mean of chances is at least the least of them, {q}, and at most 1; got {found}")
+        raise InputError(f"the mean chance is at least the smallest chance, {q}, and at most 1; got {found}")
     if charges > _MOST_MOVES * found:
         raise InputError(
-            f"charges over the mean chance of one, {found}, is at most {_MOST_MOVES:,}; got {charges}"
+            f"charges divided by the mean chance {found} is at most {_MOST_MOVES:,}; got {charges} charges"
         )
     return found
 

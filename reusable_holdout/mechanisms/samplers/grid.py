@@ -143,7 +143,7 @@ class Grid:
         if row is None:
             raise InputError("queries' values are a row of numbers; got something else; nothing was answered")
         if row.ndim != 1:
-            raise InputError(f"queries' values are a row of numbers, of one dimension; got {row.ndim}")
+            raise InputError(f"queries' values are one row of numbers; got {row.ndim} dimensions")
         if np.isnan(row).any():
             raise InputError(_NAN)
         if not (np.abs(row) <= self.farthest).all():
@@ -174,6 +174,6 @@ class Grid:
     def _beyond(self) -> InputError:
         """Return the error for a value beyond the grid."""
         return InputError(
-            f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one is "
-            "beyond; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"
+            f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one "
+            "is farther; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"
         )

@@ -147,7 +147,7 @@ def noisy_max_accuracy(
         raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
     if noise == "exponential" and k > 1:
         raise InputError(
-            f"k must be 1 with noise='exponential'; got k {k}; several candidates are chosen with 'laplace'"
+            f"k must be 1 with noise='exponential'; got k {k}; for several candidates use noise='laplace'"
         )
     grid = Grid.of(sensitivity)
     if candidates == k:

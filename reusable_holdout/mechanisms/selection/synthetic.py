@@ -227,11 +227,11 @@ def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
         raise InputError("a query's values lie in [0, 1]; got others; rescale them")
     cells = np.asarray(rows)
     if cells.ndim != 1 or not cells.size:
-        raise InputError(f"rows is a list of cells, at least one; got shape {cells.shape}")
+        raise InputError(f"rows is a list of cell numbers, at least one; got shape {cells.shape}")
     # The message tells no more, for the cells are private.
     if cells.dtype.kind not in "iu" or cells.min() < 0 or cells.max() >= values.shape[1]:
         raise InputError(
-            f"each row is an integer from 0 to {values.shape[1] - 1}, its cell; got something else"
+            f"each row is its cell's number, an integer from 0 to {values.shape[1] - 1}; got something else"
         )
     counts = np.bincount(cells.astype(np.int64), minlength=values.shape[1]).astype(np.int64)
     return _Question(counts, np.rint(values * _UNIT).astype(np.int64))

@@ -127,9 +127,7 @@ def unknown_domain_top(
     # With a placeholder of score 0 an empty mapping is valid input; it is dropped with all items of score 0.
     grid, steps = candidates_on_grid([0.0, *scores.values()], epsilon=epsilon, sensitivity=sensitivity)
     if (steps < 0).any():
-        raise InputError(
-            "the scores of items of an unknown domain are at least 0; got others; nothing was chosen"
-        )
+        raise InputError("every item's score must be at least 0; got a negative score; nothing was chosen")
     words = RandomWords(seed)
     shuffled = words.permutation(len(steps))
     order = shuffled[np.argsort(-steps[shuffled], kind="stable")]
@@ -199,7 +197,7 @@ def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monoton
 
 def _check(*, count: int, known: int, items_per_row: int | None, delta: float) -> None:
     if not 1 <= count <= known:
-        raise InputError(f"count is at least 1 and at most known, {known}; got {count}")
+        raise InputError(f"count is at least 1 and at most the argument known, {known}; got {count}")
     if items_per_row is not None and items_per_row < 1:
         raise InputError(f"items_per_row is at least 1, or None; got {items_per_row}")
     if not 0 < delta < 1:

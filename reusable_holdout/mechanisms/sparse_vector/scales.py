@@ -188,7 +188,7 @@ def standard_svt_scales(
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=0.0)
     if not 0 <= answers < epsilon:
-        raise InputError(f"answers must be a part of epsilon, between 0 and {epsilon}; got {answers}")
+        raise InputError(f"answers must be a part of epsilon, from 0 to below {epsilon}; got {answers}")
     comparisons = Fraction(epsilon) - Fraction(answers)
     threshold, query = _divided(comparisons, charges=charges, ratio=ratio, monotonic=monotonic)
     answer = charges / Fraction(answers) if answers else Fraction(0)
@@ -226,7 +226,7 @@ def _divided(
     if ratio is None:
         ratio = optimal_ratio(charges=charges, monotonic=monotonic)
     if not (math.isfinite(ratio) and ratio > 0):
-        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; None for the best one")
+        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; pass None for the best ratio")
     first = budget / (1 + Fraction(ratio))
     return 1 / first, (charges if monotonic else 2 * charges) / (budget - first)
 
@@ -267,7 +267,7 @@ def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
     each = epsilon / math.sqrt(8 * charges * log_inverse)
     if each > 1 or charges * each * math.expm1(each) > epsilon / 2:
         raise InputError(
-            f"with delta > 0 the noise follows from advanced composition, which needs a smaller epsilon or "
+            f"with delta > 0 the noise is computed by advanced composition, which needs a smaller epsilon or "
             f"delta; got epsilon {epsilon}, delta {delta} for {charges} charges; use delta=0"
         )
     return Fraction(math.sqrt(32 * charges * log_inverse)) / Fraction(epsilon) * _ROUND_UP

@@ -320,7 +320,7 @@ class StandardSVT(YesNoStream):
         True
         """
         if not self.scales.answer:
-            raise InputError("a value needs a part of epsilon: answers is above 0; got 0; use ask or ask_gap")
+            raise InputError("make the stream with answers above 0 to get values; got 0; or use ask")
         return self._value(value, threshold)
 
     def _reach(self, queries: int, beta: float) -> int:

@@ -200,7 +200,7 @@ def _integers(weights: Sequence[int | Fraction]) -> list[int]:
         raise InputError("there is at least one weight; got none; nothing was drawn")
     if not all(isinstance(weight, int | np.integer | Fraction) for weight in weights):
         raise InputError(
-            "weights are integers or Fractions, for a rounded probability is not private; got another type; "
+            "weights are integers or Fractions, because a rounded probability is not private; got another type; "
             "nothing was drawn"
         )
     exact = [weight if isinstance(weight, Fraction) else Fraction(int(weight)) for weight in weights]

@@ -132,7 +132,7 @@ class TargetCharging(TargetInteraction):
         """
         steps = self._steps(value)
         if len(priors) != len(self._hits) or not all(map(math.isfinite, priors)):
-            raise InputError(f"one finite prior for each of {len(self._hits)} targets; got {priors}")
+            raise InputError(f"give one finite prior for each of {len(self._hits)} targets; got {priors}")
         if not (math.isfinite(tolerance) and tolerance >= 0):
             raise InputError(f"a tolerance is finite and at least 0; got {tolerance}")
         self._admit_not_prior()
@@ -170,7 +170,7 @@ class TargetCharging(TargetInteraction):
         steps = self._steps(value)
         named = priors or (False,)
         if len(named) != len(self._hits):
-            raise InputError(f"one prior answer for each of {len(self._hits)} targets; got {len(named)}")
+            raise InputError(f"give one prior answer for each of {len(self._hits)} targets; got {len(named)}")
         if not math.isfinite(threshold):
             raise InputError(f"a threshold is a finite number; got {threshold}")
         least, _ = self._region(threshold, math.inf)
@@ -297,7 +297,7 @@ class TargetCharging(TargetInteraction):
         noisy, least, most = self._stored[name]
         region = self._region(low, high)
         if region[0] > least or region[1] < most:
-            raise InputError(f"a revised region contains the one before it; got {low} to {high}")
+            raise InputError(f"a revised region must contain the region before it; got {low} to {high}")
         self._admit_not_prior()
         self._stored[name] = (noisy, *region)
         return self._release(noisy, region, name)

@@ -314,7 +314,7 @@ class TargetInteraction(Interaction):
             )
         chance = q if mean is None else mean
         if not 0 < q <= chance <= 1:
-            raise InputError(f"q lies in (0, 1], its mean between q and 1; got {q}, {mean}; nothing was run")
+            raise InputError(f"q lies in (0, 1], mean between q and 1; got {q}, {mean}; nothing was run")
         self._admit(q, chance)
         self._spend(delta)
         return self._run(algorithm, lambda outcome: self._truths(hit(outcome)))
@@ -324,7 +324,7 @@ class TargetInteraction(Interaction):
         if not isinstance(found, Sequence):
             return [bool(found)] * len(self._hits)
         if len(found) != len(self._hits):
-            raise InputError(f"hit gives one truth for each of {len(self._hits)} targets; all were charged")
+            raise InputError(f"hit gives one bool for each of {len(self._hits)} targets; all were charged")
         return list(map(bool, found))
 
     def _run_not_prior(
@@ -340,8 +340,8 @@ class TargetInteraction(Interaction):
             raise InputError(f"each name is used once; got {name!r} again; revise it, or use another name")
         if not 2 * epsilon <= self._epsilon_each:
             raise InputError(
-                f"an outcome that may be revised is at most {self._epsilon_each / 2}-private, for a revision costs "
-                f"twice that; got {epsilon}; nothing was run"
+                f"with a name, epsilon is at most {self._epsilon_each / 2}, because a later revision costs twice "
+                f"epsilon; got {epsilon}; nothing was run"
             )
         self._named.add(name)
 
@@ -349,11 +349,11 @@ class TargetInteraction(Interaction):
         """Refuse a call that the interaction cannot pay for."""
         self._check_idle()
         if self.halted:
-            raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call can be")
+            raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call is left")
         for name, least, told in (("q", self._q, q), ("mean", self._mean, mean)):
             if told < least:
                 raise InputError(
-                    f"a call's target has a {name} of at least {least} here; got {told}; nothing was answered; make an "
+                    f"a call must have a {name} of at least {least} here; got {told}; nothing was answered; make an "
                     f"interaction with a smaller {name} or gap"
                 )
 
