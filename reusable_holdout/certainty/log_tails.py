@@ -277,7 +277,7 @@ def solve_chernoff(x: Number, y: Number, level: Number) -> Number:
 
 
 def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
-    """Return the real number of failures at which Chernoff's bound equals the level."""
+    """Return the number of failures, not always whole, at which Chernoff's bound equals the level."""
     f = functions(p)
     q = 1.0 - p
     # at levels up to a half the root leaves more than 1e-3 successes for every probability a float can hold

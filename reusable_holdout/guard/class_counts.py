@@ -89,7 +89,7 @@ def numbers_of_ratio(
 
 
 def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Return True for each public number of a metric that depends on class counts; the labels are not used."""
+    """Return a bool for each public number of a metric: True if it depends on class counts. Labels are not used."""
     if bound.classes is None:
         return (False, False, False)
     count = len(bound.classes)
@@ -101,7 +101,7 @@ def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
 
 
 def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
-    """Return the public numbers if the classes had these shares of the rows."""
+    """Return the public numbers that rows with these class shares would have."""
     shares = np.array(prevalence)
     counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
     counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
@@ -113,7 +113,7 @@ def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumber
 
 
 def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
-    """Return the ratio of the rows' worth at the true class counts to their worth at the guess.
+    """Return how many times as many rows the true class counts are worth as the guessed ones.
 
     It is private; only its rounded value is released.
     """

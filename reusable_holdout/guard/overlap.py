@@ -109,7 +109,7 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
 def _features_as_before(
     holdout: PrivateData, epochs: list[Configuration], beside: Any
 ) -> tuple[RowSet | None, bool]:
-    """Return the features with columns ordered as in earlier epochs, and True if that is the order of their names."""
+    """Return the features with columns ordered as in earlier epochs, and True if they are ordered by column name."""
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)

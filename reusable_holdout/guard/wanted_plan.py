@@ -180,7 +180,7 @@ class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 class Kept(NamedTuple):
-    """A plan that is kept, the counts it rests on, and the reasons why it differs from the wish, in words."""
+    """The plan that a guard keeps, the class counts it assumes, and why it differs from the plan that was asked for."""
 
     plan: Plan
     counts: Counts | None

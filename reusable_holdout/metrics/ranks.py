@@ -75,10 +75,10 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
     -----
     Class counts are public and equal between neighbours. The area of class k is the share of the n_k (n - n_k) pairs of
     one of its rows and another row that the probability of k puts in order; ties count one half. A row of class k is in
-    n - n_k of these pairs, and in n_j of the n_j (n - n_j) pairs of class j. This gives the change c_r above. The
-    sensitivity is the largest c_r, and the sum of c_r^2 is the sum over classes of n_k times the square. Given the
-    labels an area is unbiased, so the interval is about the population's area at these class shares. With two classes
-    this is :func:`roc_auc`.
+    n - n_k of these pairs, and in n_j of the n_j (n - n_j) pairs of class j. So its change c_r is the one stated above.
+    The sensitivity is the largest c_r; the sum of c_r^2 is the sum over classes of n_k times the square of its c_r.
+    Given the labels an area is unbiased, so the interval is about the population's area at these class shares. With two
+    classes this is :func:`roc_auc`.
 
     References
     ----------

@@ -205,7 +205,7 @@ class Mean(Statistic):
         return self
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return the normalised term of each draw, in [0, 1], given a query on the statistic's own rows."""
+        """Return what each row or group adds to the mean, in [0, 1], for a query on the statistic's own rows."""
         each = self._shares(query)
         means = self.draws.of_rows(1.0 - each if self.negated else each)
         return means.clip(0.0, 1.0)  # a mean of several shares may be rounded beyond 1

@@ -212,9 +212,9 @@ class Outlook:
 
     @cached_property
     def spare_nats(self) -> float:
-        """The nats of reveals and choices that the promises allow in addition to the reserve.
+        """The nats that reveals and choices may cost beyond those that the plan reserves, while all promises are kept.
 
-        It is 0 for another metric, because the guard's own plan limits all releases about the rows.
+        It is 0 in a view's plan, because the plan of the guard itself limits all releases about the rows.
         """
         return 0.0 if self.shared.view else self._wish.spare_nats(self._numbers)
 
@@ -331,7 +331,7 @@ class Outlook:
 
     @property
     def leaves_room(self) -> bool:
-        """True if one reveal, or the class counts of another metric, may be released in addition to the charges."""
+        """True if one reveal, or another metric's class counts, may be released although all charges may be spent."""
         return self.told_nats >= self._wish.room_nats
 
     @cached_property

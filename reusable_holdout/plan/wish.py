@@ -317,7 +317,7 @@ class Wish:
         return certificate.final_half_width(length=length, estimate=self.estimate)
 
     def ample(self, numbers: Numbers) -> bool:
-        """Return True if these numbers serve and allow the largest threshold that a plan uses."""
+        """Return True if these numbers serve (see :meth:`serves`) with the largest threshold that a plan uses."""
         return self.threshold_sds(numbers) >= self.most_sds(numbers.queries) and self.serves(numbers)
 
     def serves(self, numbers: Numbers) -> bool:

@@ -140,9 +140,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
 
 def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
-    """Find the largest range of which `count` rounds are (epsilon, delta)-private, by the secant method on log delta.
+    """Find the largest range with which `count` rounds are (epsilon, delta)-private, by the secant method on log delta.
 
-    The search starts at `low`, where they are private.
+    The search starts at `low`, a range with which the rounds are private.
     """
 
     def excess(each: float) -> float:

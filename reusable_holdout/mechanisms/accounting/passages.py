@@ -134,7 +134,7 @@ def first_reached(reached: Callable[[int], bool], guess: int) -> int:
     while not reached(high):
         if high >= _FARTHEST:
             raise InputError(
-                f"an epsilon beyond {_FARTHEST} times that of one call is needed; use a smaller one"
+                f"epsilon must be at most {_FARTHEST} times a call's; more is needed; use a smaller one for each call"
             )
         low, high, stride = high, min(high + stride, _FARTHEST), 2 * stride
     while low >= 0 and reached(low):

@@ -72,8 +72,8 @@ def not_prior_q(epsilon: float) -> float:
 def not_prior_mean(epsilon: float) -> float:
     """Return the smallest mean, over two neighbouring data sets, of the probability of a hit for a NotPrior target.
 
-    The probability is that of a call that reads the data. Every epsilon-differentially private algorithm has this mean,
-    and randomized response has no larger one. A conditional release has it too.
+    The probability is that of a call that reads the data. The mean of every epsilon-differentially private
+    algorithm is at least as large, and that of randomized response is equal. A conditional release is one of them.
 
     Parameters
     ----------
