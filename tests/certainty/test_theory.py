@@ -22,7 +22,7 @@ from reusable_holdout.plan.wish import Asks
 RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
-    4: "0bbf896f213a692d5fa3383cea14e48db7cc02969609a2becdc35d6ec97e345a",
+    4: "d47aeea294738d836b3de8c12b38a3995ee0910982af004086fdfef2131a2b0b",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
 ADDED = {
@@ -34,6 +34,7 @@ ADDED = {
         "threshold_level": 0.0,
         "suited_share": 0.5,
         "exact_ratios": False,
+        "others_nats": 0.0,
         "matchings": 100,
         "gates_certify": False,
         "gate_bets": (),
