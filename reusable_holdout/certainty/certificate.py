@@ -66,6 +66,8 @@ class Certificate:
     threshold_sds : float
         Threshold in standard deviations of an honest deviation, `least_threshold` at `estimate`: then what is charged
         does not depend on what was told, and the intervals widen instead. 0 if thresholds follow from the tolerance.
+    prior_error : float
+        Stated standard deviation of an honest prior's own error, the same at every prior; 0 if none was stated.
     mechanism : str
         Name of the mechanism whose noise it has.
     view : int
@@ -104,6 +106,7 @@ class Certificate:
     shares: Shares = THEORY.scores
     fixed_threshold: float | None = None
     threshold_sds: float = 0.0
+    prior_error: float = 0.0
     mechanism: GuardMechanism = "numeric-sparse"
     view: int = 0
     told_before: float = 0.0
@@ -221,10 +224,7 @@ class Certificate:
         return self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
 
     def agreed_reach(self, length: float) -> float:
-        """Return the distance to the farther end of this interval.
-
-        Both ends count, also if a question leaves one end open: the open end depends on the metric.
-        """
+        """Return the distance to the farther end of this interval; a gate leaves one of them open."""
         if self.decides != "distance":
             return self.tolerance_at(length)
         low, high = self.agreed_around(length)
@@ -293,12 +293,13 @@ class Certificate:
         """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
 
         The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior after
-        four more rows, two of them right. `beyond` is what the prior's own standard error adds to it.
+        four more rows, two of them right. `beyond` is what a question's own prior error adds.
         """
         if self.fixed_threshold is not None:
             return prior * 0.0 + self.fixed_threshold
-        plans = self.threshold_at_estimate * self.sd_ratio(prior)
-        return cast("Numbers", (plans**2 + (self.threshold_sds * beyond) ** 2) ** 0.5)
+        stated = (self.threshold_sds * self.prior_error) ** 2
+        scaled = max(self.threshold_at_estimate**2 - stated, 0.0) * self.sd_ratio(prior) ** 2
+        return cast("Numbers", (scaled + stated + (self.threshold_sds * beyond) ** 2) ** 0.5)
 
     def sd_ratio(self, prior: Numbers) -> Numbers:
         """Return the standard deviation of an honest deviation at a prior, as a multiple of that at `estimate`."""

@@ -19,7 +19,7 @@ _SAME = 1e-9  # of floats that were computed on another machine
 _SPARE_OF_VIEWS = 1024.0 - 2.0**-7
 _UNSTORED = {
     *("bound", "decides", "shares", "theory", "estimate"),
-    *("final_share", "first_share", "threshold_sds"),  # which no earlier version stated
+    *("final_share", "first_share", "prior_error", "threshold_sds"),  # which no earlier version stated
 }
 _ASKS = {"gate": "gates", "claims": "claims"}
 _LADDERS = {"ladder", "parameter-free-ladder"}

@@ -167,7 +167,8 @@ def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> 
     if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
         return np.zeros(len(priors))
     ratios = way.certificate.sd_ratio(priors)
-    plans, rows = view.prior_error * ratios, 0 if question.X_train is None else length_of(question.X_train)
+    plans = way.certificate.prior_error or view.prior_error * ratios
+    rows = 0 if question.X_train is None else length_of(question.X_train)
     if isinstance(rows, int) and rows:  # stratified folds do not show how far the rows' class shares are off
         errors = np.maximum(errors, view.row_error / math.sqrt(rows) * ratios * (errors > 0.0))
     more = np.sqrt(np.maximum(np.minimum(errors, 1.0) ** 2 - plans**2, 0.0))

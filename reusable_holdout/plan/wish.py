@@ -227,6 +227,7 @@ class Wish:
             shares=self._shares,
             fixed_threshold=self.fixed_threshold(rows),
             threshold_sds=sds,
+            prior_error=self.prior_error or 0.0,
             mechanism=self.mechanism,
             view=self.shared.view,
             told_before=self.shared.told_before,

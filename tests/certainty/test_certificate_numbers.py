@@ -59,6 +59,7 @@ def test_what_is_not_stated_is_the_plainest_plan():
         "noisy": False,
         "adaptive": False,
         "threshold_sds": 0.0,
+        "prior_error": 0.0,
         "final_share": 0.75,
         "first_share": 0.0,
         "theory": THEORY,
