@@ -7,12 +7,14 @@ conditional expectations.
 
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 from cases import for_each
 
 from reusable_holdout import Plan
+from reusable_holdout.certainty import IN_TIME_ORDER, THEORY, ConfidenceBound, Evidence, EvidenceSet
 from reusable_holdout.metrics import GRID
 from reusable_holdout.rules.samples import MeanSample
 from reusable_holdout.ways import State
@@ -115,3 +117,68 @@ def test_graded_rows_miss_no_more_often_than_a_node_may(graded, name, prior):
 def test_differences_miss_no_more_often_than_a_node_may(name, prior):
     way = ways_of(6).named(name)
     assert missed(way, 6, prior, np.array([0.0, 0.5, 1.0])) <= level(way)
+
+
+def of_one_side(family, rows, chance):
+    """Largest probability that a lower end lies above the mean, over what a side may miss."""
+    values = np.array([0.0, 1.0])
+    bound = ConfidenceBound(family, rows=rows, sum_of_squares=1.0 / rows, odds=IN_TIME_ORDER.odds)
+    low = bound.lower(np.arange(rows + 1) / rows, log_level=np.full(rows + 1, math.log(chance)))
+    intervals = {(ones,): (float(low[ones]), 1.0) for ones in range(rows + 1)}
+    return worst(intervals, rows, all_laws(values), values) / chance
+
+
+@for_each("chance", [0.1, 0.02])
+def test_bounds_for_independent_rows_fail_in_time_order(chance):
+    assert of_one_side("odds", 60, chance) <= 1.0
+    assert of_one_side("bounded", 60, chance) > 1.3
+    assert of_one_side("binomial", 60, chance) > 3.0
+
+
+def half_width(bound, nats):
+    level, at = -nats, bound.estimate
+    return float(bound.upper(at, log_level=level) - bound.lower(at, log_level=level)) / 2.0
+
+
+@for_each(("nats", "final", "check"), [(6.0, 1.28, 1.33), (12.0, 1.16, 1.18), (18.0, 1.11, 1.13)])
+@for_each(("rows", "at"), [(200, 0.7), (1_000, 0.85), (5_000, 0.95)])
+def test_what_time_order_costs_zeros_and_ones(rows, at, nats, final, check):
+    independent = ConfidenceBound("binomial", rows=rows, sum_of_squares=1.0 / rows, estimate=at)
+    ordered = replace(independent, family="odds", odds=IN_TIME_ORDER.odds)
+    assert half_width(ordered, nats) <= final * half_width(independent, nats)
+    more = math.log(THEORY.scores.agreed / IN_TIME_ORDER.scores.agreed)
+    assert half_width(ordered, nats + more) <= check * half_width(independent, nats)
+
+
+@for_each("nats", [6.0, 12.0, 18.0])
+@for_each("spread", [0.1, 0.25])
+def test_what_time_order_costs_graded_rows(nats, spread):
+    """The ends for rows of the guessed spread."""
+    lost = math.log(THEORY.by_evidence.agreed / IN_TIME_ORDER.by_evidence.agreed)
+    ends = [
+        EvidenceSet(nats + more, 2_000, 0.7, spread, theory).likely
+        for more, theory in ((0.0, THEORY), (0.0, IN_TIME_ORDER))
+    ]
+    widths = [high - low for low, high in ends]
+    assert widths[1] <= 1.01 * widths[0]
+    tests = [Evidence(0.7, 0.1).likely_reach(one, spread, 2_000) for one in (nats, nats + lost)]
+    assert (0.1 - tests[1]) <= 1.06 * (0.1 - tests[0])
+
+
+@for_each("at", [0.0, 0.3, 0.85, 1.0])
+@for_each("nats", [1.0, 9.0, 300.0])
+def test_the_bound_and_its_inverse_agree(at, nats):
+    bound = ConfidenceBound("odds", rows=400, sum_of_squares=1.0 / 400, odds=IN_TIME_ORDER.odds, estimate=0.8)
+    values = np.linspace(0.0, 1.0, 41)
+    low = bound.lower(values, log_level=np.full(41, -nats))
+    assert (np.diff(low) >= 0.0).all()
+    assert (low <= values).all()
+    assert low.tolist() == [bound.lower(value, log_level=-nats) for value in values.tolist()]
+    reach = bound.reach_low(at, log_level=-nats)
+    if at == 0.0:
+        assert reach == -math.inf
+    elif math.isfinite(reach):
+        assert bound.lower(reach, log_level=-nats) >= at
+        assert bound.lower(reach - 1e-6, log_level=-nats) < at
+    else:
+        assert bound.lower(1.0, log_level=-nats) < at
