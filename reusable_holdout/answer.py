@@ -1,4 +1,4 @@
-"""Answers: what a guard releases."""
+"""The answers that a guard releases."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Guardrail(NamedTuple):
     ----------
     metric : str
     prior : float
-        The value that the gate named for it.
+        The value that the gate's question named for this metric.
     low, high : float
-        The interval of its population value; all values there are, unless the gate said "better".
+        The interval of the metric's population value; all possible values, unless the gate said "better".
     """
 
     metric: str
@@ -46,13 +46,13 @@ class Answer(NamedTuple):
         "agreed", "corrected", "better", "worse" and "not shown" (of a gate), "revealed", "chosen", "final", "measured"
         and "not certified" (of a claim).
     measured : float or None
-        The value released from the holdout; None if it only agreed, or said no more than yes or no.
+        The value released from the holdout; None if the holdout only agreed, or only yes or no was released.
     charged : bool
         True if a charge was paid.
     charges_left : int
         Charges still affordable; at 0 the guard has halted.
     replayed : bool
-        True if the same question had been answered before: then this is that answer, and it cost nothing.
+        True if the same question was answered before: then this answer repeats the earlier one, and was free.
     prior : float
         The analyst's own estimate, given with the question, or a gate's named value; a final repeats its value.
     query : int
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
     name : str
         The analyst's name of the question; may be empty.
     way : str
-        The way in which it was asked, as the ledger names it: "check", "compare", "gate", "gate-compare",
+        The way in which the question was asked, as the ledger names it: "check", "compare", "gate", "gate-compare",
         "guarded-gate", "guarded-compare", "reveal", "choose", "final", "claim".
     threshold : float
         Deviation beyond which this question would be charged, before noise; for a reveal or choice the unit of its
@@ -110,7 +110,7 @@ class Answer(NamedTuple):
         return f"{said}; query {self.query}, {in_words(self.charges_left)} left)"
 
     def __format__(self, spec: str) -> str:
-        """Return the answer as text, or with a number format the value alone."""
+        """Return the answer as text, or only its value if a number format is given."""
         return format(self.value, spec) if spec else str(self)
 
 
@@ -141,9 +141,9 @@ class Finals(list["Answer | ModelError"]):
     Attributes
     ----------
     best_index : int
-        Place of the best model, from 0: the one whose worse end of the interval is the best.
+        Place of the best model, from 0: the one whose interval has the best worse end.
     best : Answer
-        Its answer.
+        The answer about the best model.
 
     Raises
     ------
@@ -174,7 +174,7 @@ class Finals(list["Answer | ModelError"]):
 
 
 def in_words(charges: int) -> str:
-    """Return a number of charges in words."""
+    """Return a text such as "1 charge" or "2,000 charges"."""
     return f"{charges:,} charge{'s' * (charges != 1)}"
 
 

@@ -1,4 +1,4 @@
-"""Large libraries, each imported when something of it is first used.
+"""Large libraries, each imported when it is first used.
 
 Importing this package costs little more than importing NumPy, and a process pays only for what it needs.
 """
@@ -22,7 +22,7 @@ __all__ = ["joblib", "metadata", "optimize", "pandas", "parquet", "pyarrow", "sp
 
 
 class _Deferred(ModuleType):
-    """A stand-in for a module: from its first use on it has the same names, and is as fast."""
+    """A stand-in for a module; at its first use it imports the module and takes over its names, so it is as fast."""
 
     def __getattr__(self, name: str) -> Any:
         module = import_module(self.__name__)

@@ -6,7 +6,7 @@
     ├── PlanError                  a wish no plan can meet; names the nearest one that can be met
     ├── InputError(ValueError)     predictions, priors or data that do not fit the question
     │   ├── OverlapError           rows of a holdout are among training rows, or were released before
-    │   └── MissingExtraError      an ImportError, too: a library is missing that an extra brings
+    │   └── MissingExtraError      an ImportError, too: a library that an extra installs is missing
     ├── ModelError                 the analyst's model or metric failed on the holdout, or was trained on rows of it
     ├── BudgetError                more was asked than is left; nothing was charged
     ├── HandleError(PicklingError) this guard cannot leave its process
@@ -14,11 +14,11 @@
         ├── LedgerKeyError         the noise key is missing, readable by others, or wrong
         ├── LedgerMismatchError    the ledger belongs to another holdout or configuration
         ├── SecondBudgetError      these rows have a budget in another ledger
-        ├── RolledBackError        the ledger is not what its witness saw of it: an older copy, or another
+        ├── RolledBackError        the ledger does not continue what its witness saw: an older copy, or another
         ├── RotatedError           the ledger has gone on to another holdout
         └── TamperedLedgerError    a row was changed, removed or added
     Halted(BaseException)          the budget is spent
-    Refused(BaseException)         one of the errors above, in a loop of somebody else's; `error` is which
+    Refused(BaseException)         one of the errors above, raised in another library's loop; `error` holds it
 
 ``Halted`` stands outside ``Exception`` on purpose, next to ``KeyboardInterrupt``: search loops are full of ``except
 Exception: continue`` and scikit-learn's ``error_score`` turns every ``Exception`` into a NaN. A halt must be
@@ -129,7 +129,7 @@ class MissingExtraError(InputError, ImportError):
 
 
 class ModelError(HoldoutError):
-    """The analyst's model or metric raised on the holdout, or was trained on rows of it: which, and why, is not told.
+    """The analyst's model or metric raised on the holdout, or was trained on rows of it; no details are given.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class Refused(BaseException):
 
 @contextmanager
 def of_extra(extra: str, what: str) -> Iterator[None]:
-    """Import in its block what an extra of this library's metadata brings; what needs it begins a sentence.
+    """Turn an ImportError in the block into a MissingExtraError that names the extra; `what` begins its message.
 
     >>> with of_extra("plot", "a picture"):
     ...     import no_such_library

@@ -25,7 +25,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 
 def misfit(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> InputError | None:
-    """Say why a function does not take these arguments; None if it does."""
+    """Return the error that says why a function does not take these arguments; None if it takes them."""
     signature = inspect.signature(function)
     with suppress(TypeError):
         signature.bind(*args, **kwargs)

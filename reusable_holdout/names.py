@@ -15,7 +15,7 @@ _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f]).*?(?:\x07|\x1b\\|\x9c|$)|\x1b.?"
 )
 _SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
-_UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs"}  # controls, marks without a shape, no characters
+_UNSEEN = {"Cc", "Cf", "Cn", "Co", "Cs"}  # control, format, unassigned, private and surrogate code points
 # ignorable by default, of other categories
 _BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0"
 _JOINERS = "\u200c\u200d\ufe0f"  # part of some scripts' words, and of emoji

@@ -30,7 +30,7 @@ def plot_history(history: pd.DataFrame, *, charges: int, metric: str, ax: Any = 
     Parameters
     ----------
     history : pandas.DataFrame
-        Of :meth:`ReusableHoldout.history`.
+        The result of :meth:`ReusableHoldout.history`.
     charges : int
         The whole budget.
     metric : str

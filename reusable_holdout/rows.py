@@ -23,18 +23,18 @@ class Rows:
         them chunk by chunk, on joblib's current backend.
     y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
         Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
-        scores the rows' ids, distinct names, and X is None.
+        scores give the rows' ids here, which are distinct names, and None for X.
     classes : array-like, or "private", optional
         All classes that may occur, which makes them public. By default the classes in `y` are public if there is at
-        most one for 50 rows. Otherwise they are private: accuracy compares answers in a normal form (NFKC, without case
-        and extra spaces), and no other metric is measured.
+        most one class per 50 rows. Otherwise they are private: accuracy compares answers in a normal form (NFKC,
+        without case and extra spaces), and no other metric is measured.
     sample_weight : array-like of shape (rows,), optional
         Public weights, at least 0. Weights of 0 and 1 make a slice: then only its rows count.
     groups : array-like of shape (rows,), optional
         Names of the rows' groups, such as users or documents, if rows of a group are not independent. A group is one
         draw and counts once, with the mean of its rows; the plan's rows are groups. Only means of losses allow groups.
     ids : array-like of shape (rows,), optional
-        Distinct names of the rows, by which they are known again; they never leave the guard.
+        Distinct names of the rows, by which the guard recognizes rows; they never leave it.
     order : "time", optional
         The rows are in time order, and each may depend on those before it. Then intervals are wider, and about the mean
         of the risks over the rows' period, each given what came before the row; the future is not promised. Metrics are
@@ -42,9 +42,9 @@ class Rows:
         analyst uses must end before the first row: where the rows and the training rows have an index of times, this is
         checked.
     prevalence : float, sequence of float or dict, optional
-        Class shares that you expect, such as the training rows': of the last of two classes, of all in sorted order, or
-        by class; equal ones by default. If a metric's interval rests on the class counts, their distance from these
-        shares is released and priced: the nearer, the cheaper.
+        Class shares that you expect, such as those in training: a number for the last of two classes, a sequence for
+        all in sorted order, or a dict by class; equal shares by default. If a metric's interval rests on the class
+        counts, their distance from these shares is released, for nats: the nearer, the cheaper.
     training : array-like, optional
         The models' training rows, to be searched for rows of the holdout: a table with the holdout's columns, or ids if
         the holdout has ids. Nothing of it is kept.

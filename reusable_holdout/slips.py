@@ -17,9 +17,9 @@ _R = TypeVar("_R")
 
 
 def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Refuse arguments that a function does not take by an InputError that says which it takes.
+    """Wrap a function so that arguments which it does not take raise an InputError that says which it takes.
 
-    A call that fits costs nothing: only after a TypeError is it asked whether the arguments were to blame.
+    A correct call costs nothing: the arguments are examined only after a TypeError.
     """
 
     @functools.wraps(function)
@@ -37,7 +37,7 @@ def checked_call(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def warn(message: str | Warning, category: type[Warning] | None = None) -> None:
-    """Warn at the line outside this library that called it."""
+    """Issue a warning that points to the line outside this library from which the library was called."""
     level, frame = 1, sys._getframe(1)  # noqa: SLF001 - Python 3.12 has skip_file_prefixes
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(
         ("contextlib", "reusable_holdout")

@@ -288,8 +288,8 @@ NO_DATA = {
     "set": lambda y: set(y.tolist()),
     "generator": lambda y: (one for one in y.tolist()),
     "map": lambda y: map(int, y),
-    "text|where they lie": lambda y: "labels.csv",
-    "path|where they lie": lambda y: Path("labels.csv"),
+    "text|not a path": lambda y: "labels.csv",
+    "path": lambda y: Path("labels.csv"),
     "the class ndarray": lambda y: np.ndarray,
     "LazyFrame": lambda y: pl.LazyFrame({"label": y}),
     "LogisticRegression": lambda y: LogisticRegression(),
@@ -312,8 +312,8 @@ PLACES = {
 
 
 MEANT = {  # what it is there, in other words: a list of one text is predictions, and what predicts is a model
-    ("one of many", "text|where they lie"): r"must be a number in \[0, 1\].*got \[0\.7\]",
-    ("one to choose from", "text|where they lie"): "must be among a list of candidates",
+    ("one of many", "text|not a path"): r"must be a number in \[0, 1\].*got \[0\.7\]",
+    ("one to choose from", "text|not a path"): "must be among a list of candidates",
     ("compared", "the class ndarray"): "models and predictions cannot be asked about together",
     ("compared", "LogisticRegression"): "models and predictions cannot be asked about together",
 }
@@ -377,8 +377,8 @@ SLIPS = [
     (ALONE, lambda s: s.guard.evaluate(UNFITTED, s.X)),
     (ALONE, lambda s: s.guard.reveal(UNFITTED, s.X)),
     ("got y_train alone", lambda s: s.guard.evaluate(UNFITTED, y_train=s.y)),
-    ("as many rows; got 400 and 5", lambda s: s.guard.evaluate(UNFITTED, s.X, s.y[:5])),
-    ("as many rows; got 3 and 400", lambda s: s.guard.evaluate(UNFITTED, s.X.T, s.y)),
+    ("number of rows; got 400 and 5", lambda s: s.guard.evaluate(UNFITTED, s.X, s.y[:5])),
+    ("number of rows; got 3 and 400", lambda s: s.guard.evaluate(UNFITTED, s.X.T, s.y)),
     ("a prior must be stated", lambda s: s.guard.evaluate(s.predictions)),
     ("a prior must be stated", lambda s: s.guard.evaluate([s.predictions])),
     ("a prior must be stated.*such as a cross-validated one", lambda s: s.guard.evaluate(s.model)),
@@ -416,7 +416,7 @@ SLIPS = [
         lambda s: s.guard.evaluate(s.model.predict_proba(s.X), prior=0.7),
     ),
     (
-        "as predict gives them, no probabilities",
+        "as predict gives them, not probabilities",
         lambda s: s.guard.evaluate(s.model.predict_proba(s.X)[:, 1], prior=0.7),
     ),
     (SHAPE + r"\(5,\); predict every", lambda s: s.guard.evaluate(s.predictions[:5], prior=0.7)),

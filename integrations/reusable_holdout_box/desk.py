@@ -50,13 +50,13 @@ def refusal(code: str, message: str, **details: Any) -> bytes:
 
 
 class Desk:
-    """Replies to the messages that come to one open box.
+    """The part of one open box that replies to messages.
 
     Parameters
     ----------
     box : OpenBox
     most_bytes : int
-        Greatest length of a message, which clients get to know.
+        Greatest length of a message; clients are told this number.
     """
 
     def __init__(self, box: OpenBox, *, most_bytes: int) -> None:
@@ -66,7 +66,7 @@ class Desk:
         self._kept: tuple[int, list[dict[str, Any]]] = (0, [])
 
     def answer(self, message: Message) -> bytes:
-        """Return the reply to a message; every error becomes a reply, only the end of the process is raised."""
+        """Return the reply to a message. Every error becomes a reply; only an interrupt or exit is raised."""
         try:
             return packed(self._answer(message))
         except (Halted, ModelError) as error:
@@ -82,7 +82,7 @@ class Desk:
             return refusal("budget" if isinstance(error, BudgetError) else code, str(error))
         except Exception as error:  # for example MemoryError
             self._tell_owner(f"a question failed ({type(error).__name__})")
-            return refusal("failed", "it failed inside the box; history() has all that was answered")
+            return refusal("failed", "the question failed inside the box; history() shows if it was answered")
 
     def _tell_owner(self, line: str) -> None:
         """Write a line to standard error, each line only once, so that nobody who asks can fill the log."""
@@ -95,7 +95,7 @@ class Desk:
         head = dict(message.head)
         asked = head.pop("ask", None)
         if not isinstance(asked, str) or asked not in _PARTS:
-            raise InputError(f"a message must ask one of {', '.join(_PARTS)}; it does not; nothing was asked")
+            raise InputError(f"'ask' must be one of {', '.join(_PARTS)}; it is not; nothing was asked")
         if not head.keys() <= set(_PARTS[asked]):
             parts = ", ".join(_PARTS[asked]) or "nothing more"
             raise InputError(f"this message may have {parts}; it has more; nothing was asked")
@@ -127,14 +127,14 @@ class Desk:
     def _labels(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Return the predicted labels that a message's codes stand for.
 
-        A code is the place of a class in the guard's classes or, if the set of labels is private, a label's hash or
-        number.
+        A code is the index of a class in the guard's classes. If the set of labels is private, a code is the hash of a
+        text label, or a whole number that is itself the label.
         """
         classes, private = self._guard.classes, self._guard.private_labels
         if private is not None and codes.dtype == np.int64:
             return codes.view("V8") if private == "text" else codes
         if classes is None or codes.dtype.kind != "u" or int(codes.max()) >= len(classes):
-            raise InputError("codes must be places of classes, from 0; got others; nothing was asked")
+            raise InputError("codes must be positions in the classes, from 0; got others; nothing was asked")
         labels: NDArray[Any] = classes[codes]
         return labels
 
@@ -181,7 +181,7 @@ def _is_name(name: object) -> bool:
     return (
         isinstance(name, str)
         and len(name) <= _MOST_NAME
-        and not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(_FORMULA))  # full-width, too
+        and not unicodedata.normalize("NFKC", name).lstrip().startswith(tuple(_FORMULA))  # also full-width
         and not any(unicodedata.category(one) in _UNSHOWN for one in name)
     )
 
@@ -198,4 +198,4 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"one printable line of at most {_MOST_NAME} characters that does not begin with one of {_FORMULA}",
     ),
 }
-"""Checks of those parts of a message that the guard itself does not check, each with the words of its error."""
+"""Checks of the parts of a message that the guard itself does not check, each with the text of its error message."""

@@ -67,7 +67,7 @@ class Settings:
         unknown = [one for one in self.allow if one not in _QUESTIONS]
         if unknown or not self.allow:
             raise InputError(
-                f"a box answers {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
+                f"a box can allow {', '.join(_QUESTIONS)}; got {', '.join(unknown) or 'none'}; nothing was made"
             )
 
 
@@ -140,8 +140,8 @@ def make_box(
     witness : str, Path or False, optional
         Place of the witness; see :class:`ReusableHoldout`. By default a file in the folder.
     **wish
-        Numbers of the :class:`Plan`, such as queries, tolerance, charges and estimate; `classes` and `prevalence` of
-        :class:`Rows`; `seed`, for tests.
+        Arguments of the :class:`Plan`, such as queries, tolerance, charges and estimate; the arguments `classes` and
+        `prevalence` of :class:`Rows`; and `seed`, for tests.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def make_box(
     """
     source = labels if ids is None else ids
     if source is None or (labels is not None and ids is not None):
-        raise InputError("a box has labels, or ids for judged scores; name one of them; nothing was made")
+        raise InputError("a box has labels or, for judged scores, ids; got both or none; nothing was made")
     settings = Settings(
         labels=f"labels{source.suffix.lower() or '.csv'}",
         id_column=id_column,
@@ -197,7 +197,7 @@ def open_box(folder: Path) -> OpenBox:
     WallError
         If the folder or something in it belongs to another user, or another user can read or change it.
     InputError, LedgerError
-        If there is no box, another version of the format made it, or its ledger cannot be used.
+        If there is no box, its folder has the format of another version, or its ledger cannot be used.
     """
     private = private_of(folder)
     if not private.is_dir():
@@ -213,7 +213,7 @@ def open_box(folder: Path) -> OpenBox:
 
 
 def _rows(path: Path, settings: Settings) -> tuple[NDArray[Any], list[Any] | None]:
-    """Return the labels, or for judged scores the ids, as the guard's y; and the ids as a list, if there are some."""
+    """Return the guard's y (the labels, or the ids if scores are judged), and a list of the ids or None."""
     if settings.judged:
         names, _ = read_ids(path, id_column=settings.id_column)
         whole = all(one.isascii() and one.isdigit() and str(int(one)) == one for one in names)
@@ -238,7 +238,7 @@ def _new_folder(folder: Path) -> Path:
     except FileExistsError:
         raise InputError(f"a box needs an empty folder; {folder} is not empty; nothing was made") from None
     except OSError as error:
-        raise LedgerError(f"a box must be writable at {folder}; it is not ({error.strerror})") from None
+        raise LedgerError(f"a box's folder must be writable; {folder} is not ({error.strerror})") from None
     return private
 
 
@@ -256,11 +256,11 @@ def _settings(private: Path) -> Settings:
         made = found.pop("format", 1)
         if made == _FORMAT:
             return Settings(**found | {"allow": tuple(found["allow"])})
-        problem = f"format {_FORMAT} is read; use the version that made it"
+        problem = f"this version reads format {_FORMAT}; use the version that made the box"
     except FileNotFoundError:
         raise _no_box(private) from None
     except (OSError, HoldoutError, AttributeError, ValueError, TypeError, KeyError):
-        problem = "it cannot be read as that"
+        problem = "it cannot be read, or has other content"
     raise LedgerError(f"{private / _SETTINGS} must be what box init wrote; {problem}; nothing was opened")
 
 

@@ -69,7 +69,7 @@ def packed(head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> byte
 
 
 def unpacked(head: bytes, body: bytes, *, finite: bool = True) -> Message:
-    """Return the message that two parts of bytes hold.
+    """Return the message whose two parts are given as bytes.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _number(digits: str) -> float:
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
     ready = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     if ready.dtype.str not in _DTYPES:
-        raise InputError(f"arrays of {array.dtype} do not travel; pass numbers{_NOTHING}")
+        raise InputError(f"arrays of {array.dtype} cannot be sent; pass numbers{_NOTHING}")
     return ready
 
 
@@ -156,11 +156,11 @@ def _arrays(described: object, body: bytes) -> list[NDArray[Any]]:
         count = math.prod(shape)
         end = start + count * dtype.itemsize
         if end > len(body):
-            raise InputError(f"a message must hold the arrays it describes; it is shorter{_NOTHING}")
+            raise InputError(f"a message must hold all arrays that it describes; it is shorter{_NOTHING}")
         found.append(np.frombuffer(body, dtype, count, start).reshape(shape))
         start = end
     if start != len(body):
-        raise InputError(f"a message must hold the arrays it describes alone; it is longer{_NOTHING}")
+        raise InputError(f"a message must hold only the arrays that it describes; it is longer{_NOTHING}")
     return found
 
 

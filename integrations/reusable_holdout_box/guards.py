@@ -1,4 +1,4 @@
-"""All calls of a guard that the box makes."""
+"""All calls that the box makes to a guard."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CALLS: Mapping[str, tuple[tuple[int, ...], Callable[..., Any]]] = {
     "choose": ((), lambda guard, all_, *, prior, **stated: guard.choose(all_, prior, **stated)),
     "final": ((), lambda guard, all_, **stated: guard.final(all_ if all_[1:] else all_[0], **stated)),
 }
-"""For each way to ask: the numbers of models that the question may be about (empty for any number), and the call."""
+"""For each way to ask: how many models a question may be about (empty: any number), and the function that asks."""
 
 WAYS = tuple(_CALLS)
 """The ways to ask; "many" is a list of evaluations in one message."""
@@ -74,11 +74,11 @@ def made_guard(
     allow: Iterable[str] = (),
     **settings: Any,
 ) -> ReusableHoldout:
-    """Make the guard of a new box; settings that are not listed here and not the guard's own go into its plan."""
+    """Make the guard of a new box. `settings` go to the guard, or to its plan if the guard has no such argument."""
     if settings.get("board") is not None:
         raise InputError(
-            f"no box can hold a board, which has many series of answers; got {settings['board']!r}; nothing was made; "
-            "leave board= out"
+            f"a box cannot hold a board, because a board has many series of answers; got {settings['board']!r}; "
+            "nothing was made; leave board= out"
         )
     own = {
         name: settings.pop(name)

@@ -41,8 +41,8 @@ _SPENT = {
 def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
     """Make a server whose tools ask a guard in another process.
 
-    The server holds no label and no key, and runs as the agent's user. It only makes asking easy; what keeps the agent
-    from the labels is the box, which runs as another user.
+    The server holds no label and no key, and runs as the agent's user. It only makes asking easy. The agent cannot read
+    the labels, because the box runs as another user.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
             predictions = [_predictions(remote, folder, *one) for one in given]
             try:
                 return _said(ask(remote, way, predictions, name=name, **stated)[0], remote)
-            except Halted as halt:  # no error, because agents try again after errors
+            except Halted as halt:  # not an error, because agents try again after errors
                 return _end(halt.reason)
 
         return _checked(server, result)
@@ -87,7 +87,7 @@ def make_server(remote: RemoteHoldout, workspace: Path) -> Any:
 
 
 def _questions(remote: RemoteHoldout, asked: Callable[..., dict[str, Any]]) -> dict[Callable[..., Any], str]:
-    """Return the tools that ask questions, each with the number that the question is about, in words."""
+    """Return the tools that ask questions; each maps to words for the number that its question is about."""
 
     def evaluate(
         predictions: list[Any] | None = None, file: str = "", prior: float | None = None, name: str = ""
@@ -168,7 +168,7 @@ def _check_known(tool: str, arguments: Mapping[str, Any], known: list[str]) -> d
 
 
 def _checked(server: Any, tell: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return a tool's result; if the input was wrong, raise the library's error, and say that nothing was charged."""
+    """Return a tool's result. Errors become a ToolError; after wrong input it says that nothing was charged."""
     try:
         return tell()
     except HoldoutError as error:
@@ -182,9 +182,9 @@ def _checked(server: Any, tell: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _predictions(remote: RemoteHoldout, folder: Path, given: list[Any] | None, file: str) -> Any:
-    """Return the predictions of a call, or of the file in the workspace that it names, in the order of the rows."""
+    """Return the predictions that a call holds, or those in the file that it names, in the order of the rows."""
     if (given is None) == (not file):
-        raise InputError("predictions must come as a list or as a file, one of them")
+        raise InputError("predictions must come either as a list or as a file; got both or neither")
     if given is not None:
         return given
     path = _path(folder, file)

@@ -31,7 +31,7 @@ from reusable_holdout_box.transport import transport_to
 
 __all__ = ["RemoteHoldout"]
 
-_ROOM = 4_096  # bytes of a message for its JSON object, and for each question's name
+_ROOM = 4_096  # bytes reserved in a message for its JSON object, and as many for each question's name
 _FIELDS = set(Answer._fields) - {"guardrails"}
 _COLUMNS = [
     *("query", "view", "metric", "name", "series", "prior", "value", "low", "high", "threshold", "outcome"),
@@ -73,9 +73,9 @@ class RemoteHoldout:
     allow : tuple of str
         Ways to ask that the owner allows, such as "evaluate" and "compare".
     classes : numpy.ndarray or None
-        Sorted classes, if everyone may know which labels there are. None if not, and for metrics of real values.
+        Sorted classes. None if the set of labels is private, and for metrics of real values.
     private_labels : {"text", "numbers"} or None
-        Kind of the labels, if nobody may know which labels there are; else None.
+        Kind of the labels, if the set of labels is private; else None.
     about : mapping
         All facts about the guard that are public and fixed, as they were received.
     answered : int
@@ -93,7 +93,7 @@ class RemoteHoldout:
     Raises
     ------
     InputError
-        If the address has no such form, or a token is given for a box.
+        If the address has none of these forms, or a token is given for a box.
     HoldoutError
         If nobody answers there, or this user or token may not ask.
 
@@ -105,8 +105,8 @@ class RemoteHoldout:
     Notes
     -----
     A leaderboard answers only evaluations. It recognises a question by its predictions: if they are sent again with
-    another prior, the earlier answer is repeated. An answer of a leaderboard has NaN as `nats`; the cost of a charged
-    one is in :meth:`history`.
+    another prior, the earlier answer is repeated. Answers of a leaderboard have NaN as `nats`; the cost of a charged
+    answer is in :meth:`history`.
     """
 
     answered, queries_asked, queries_left = _told("answered"), _told("queries_asked"), _told("queries_left")
@@ -145,13 +145,18 @@ class RemoteHoldout:
         Raises
         ------
         Halted
-            If a budget has run out and a question is new; its `answers` are those that were given before the halt.
+            If a budget has run out and a question is new. Its `answers` are the answers given before the halt.
         InputError
             If the input does not fit, or the owner does not allow the question; nothing was asked. Models are refused,
             because they would run in the process that holds the labels.
         HoldoutError
             If nobody answers; the same question may be asked again, and is charged once at most.
         """
+        if anew and (isinstance(subject, Difference) or is_several(subject)):
+            raise InputError(
+                "anew= is for one set of predictions on a board; got several, or a difference; nothing was asked; "
+                "leave it out"
+            )
         if isinstance(subject, Difference):
             return self.compare(subject.new, subject.old, prior=prior, tolerance=tolerance, name=name)
         if is_several(subject):
@@ -183,7 +188,7 @@ class RemoteHoldout:
         tolerance: float | None = None,
         name: Any = None,
     ) -> Answer:
-        """Ask how much better predictions are than others; see :meth:`reusable_holdout.ReusableHoldout.compare`."""
+        """Ask how much better new predictions are than old; see :meth:`reusable_holdout.ReusableHoldout.compare`."""
         both = [self._prepared(one) for one in (new, old)]
         stated = self._prior(prior, paired=True)
         return self._asked("compare", both, prior=stated, tolerance=tolerance, name=_checked(name))[0]
@@ -205,8 +210,8 @@ class RemoteHoldout:
         """
         if guardrails is not None:
             raise InputError(
-                "a gate of a guard elsewhere has no guardrails, for they are other metrics of its rows; got some; "
-                "nothing was asked; ask the gate without, or have its owner ask"
+                "a remote guard's gate takes no guardrails, because they need other metrics of its rows; got some; "
+                "nothing was asked; leave guardrails= out, or let the guard's owner ask"
             )
         if tell_worse is not False:
             return gate_or_worse(tell_worse, self.gate, subject, at_least, name, tolerance=tolerance)
@@ -245,7 +250,7 @@ class RemoteHoldout:
     # ---- what is known
 
     def history(self) -> pd.DataFrame:
-        """Return all answers that anyone has got; see :meth:`reusable_holdout.ReusableHoldout.history`.
+        """Return all answers that anyone has received; see :meth:`reusable_holdout.ReusableHoldout.history`.
 
         While a competition is blind the table is empty.
         """
@@ -272,7 +277,7 @@ class RemoteHoldout:
         while len(found) < count:
             page = self._transport.ask({"ask": "ids", "after": len(found)})["ids"]
             if not page:
-                raise HoldoutError("the ids of all rows must be told; they were not; nothing was asked")
+                raise HoldoutError("the guard must tell the ids of all rows; it did not; nothing was asked")
             found += page
         return tuple(found)
 
@@ -310,7 +315,7 @@ class RemoteHoldout:
 
     @cached_property
     def _form(self) -> Predictions | JudgedScores:
-        """The form that predictions must have, by which they are checked before they are sent.
+        """Form that predictions must have; they are checked before they are sent.
 
         The checks and the messages are the same as in the guard.
         """
@@ -324,8 +329,8 @@ class RemoteHoldout:
     def _prepared(self, predictions: Any) -> NDArray[Any]:
         if is_model(predictions):
             raise InputError(
-                "a guard elsewhere is asked about predictions, for a model would run where the labels are; got a "
-                "model; nothing was asked; predict here, and ask about the predictions"
+                "a remote guard takes predictions only, because a model would run where the labels are; got a model; "
+                "nothing was asked; predict here, and ask about the predictions"
             )
         prepared = self._form.prepare(predictions)
         return self._form.aligned(predictions) if isinstance(self._form, JudgedScores) else prepared
@@ -366,7 +371,7 @@ class RemoteHoldout:
     ) -> Mapping[str, Any]:
         """Send a question, and return the reply.
 
-        If the guard halts or a model fails, the exception gets all answers so far, also those to earlier messages.
+        If the guard halts or a model fails, the exception holds all answers so far, also those to earlier messages.
         """
         head = {"ask": way, "codes": self.metric.response == "labels"}
         head |= {name: one for name, one in stated.items() if one is not None}

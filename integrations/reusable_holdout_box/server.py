@@ -27,7 +27,7 @@ _QUESTIONS_TOGETHER = 8
 _PIECE = 1 << 18
 _ACCEPTED_TOGETHER = 16
 _TURN_SECONDS = 0.5
-_MESSAGES_TOGETHER = 4  # as many incomplete messages of the greatest length fit into memory
+_MESSAGES_TOGETHER = 4  # memory holds this many incomplete messages of the greatest length
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -43,7 +43,7 @@ class Limits:
         Number of connections at one time. If there are more, the user with the most connections loses the one that was
         idle longest.
     message_seconds : float
-        Longest time for receiving a whole message, and for a client that takes no bytes of its reply.
+        Longest time for receiving a whole message, and longest pause while a client takes no bytes of its reply.
     idle_seconds : float
         Longest time between two messages of a connection.
     answer_seconds : float
@@ -82,7 +82,7 @@ class Server:
         The object that makes the replies.
     limits : Limits
     peer_uids : collection of int
-        Ids of the users who may ask; empty if everyone may who can open the socket.
+        Ids of the users who may ask. If it is empty, everyone who can open the socket may.
     """
 
     def __init__(
@@ -166,8 +166,8 @@ class Server:
     def _least_needed(self) -> _Caller:
         """Return the connection to close if there are too many.
 
-        It belongs to the user with the most connections. Connections that still wait for a reply are closed last, else
-        the one that was idle longest is closed first.
+        Among the connections of the user who has the most, it is the one that was idle longest. Connections that still
+        wait for their reply come last.
         """
         several = Counter(caller.user for caller in self._callers.values())
         (user, _count), *_others = several.most_common(1)
@@ -283,7 +283,7 @@ def run_box(
     mode : int
         File mode of the socket; users who can write to it can ask.
     peer_uids : collection of int
-        Ids of the users who may ask; empty if everyone may who can open the socket.
+        Ids of the users who may ask. If it is empty, everyone who can open the socket may.
     answer_seconds : float
         If not 0, replies are sent only at multiples of this time; see :class:`Limits`.
 
@@ -312,7 +312,7 @@ def run_box(
 
 
 def _most_bytes(box: OpenBox) -> int:
-    """Return the limit for a message's length, with room for 8 models' predictions of a number per row and class."""
+    """Return the limit for a message's length, with room for 8 models' predictions, a number per row and class."""
     classes = box.guard.classes
     numbers = box.guard.rows * (1 if classes is None else len(classes))
     return max(_LEAST_BYTES, 8 * numbers * _QUESTIONS_TOGETHER)

@@ -22,9 +22,9 @@ from reusable_holdout_box.wall import user_of
 __all__ = ["BoxTransport", "NoWallWarning", "Transport", "transport_to"]
 
 _GROUP = "reusable_holdout.transports"
-"""Group of the entry points by which other packages add transports.
+"""Group of the entry points with which other packages add transports.
 
-An entry point is named by the scheme of its addresses. It is a class that takes address, token and patience.
+An entry point's name is the scheme of its addresses. It loads a class that takes address, token and patience.
 """
 
 _ANSWER_SECONDS = 150.0
@@ -39,10 +39,10 @@ class Transport(Protocol):
 
     Sending a message twice is safe: the second reply repeats the first answer and is free.
 
-    The value of "ask" in a message says what is wanted. The reply to "about" holds the facts that are public and fixed,
-    the reply to "status" what was asked and what is left. The replies to "history" and "ids" are one page, after the
-    number in the message. Questions are "evaluate", "many" (a list of evaluations), "compare", "gate", "reveal",
-    "choose" and "final"; their arrays of predictions come beside the message, and the reply is ``{"answers": [...]}``.
+    The value of "ask" in a message is its kind. The reply to "about" holds public facts that do not change, and the
+    reply to "status" those that do, such as the charges left. The reply to "history" or "ids" is one page: the entries
+    after number "after". Questions are "evaluate", "many" (a list of evaluations), "compare", "gate", "reveal",
+    "choose" and "final"; their predictions are sent as arrays, and the reply is ``{"answers": [...]}``.
     """
 
     def ask(self, head: Mapping[str, Any], arrays: Sequence[NDArray[Any]] = ()) -> Mapping[str, Any]:
@@ -88,7 +88,7 @@ class BoxTransport:
         if parts.netloc or parts.query or parts.fragment or not self._path.startswith("/"):
             raise InputError(f"url must be unix:///path/of/socket; got {url!r}; nothing was asked")
         if token:
-            raise InputError("a box takes no token, for the kernel tells it which user asks; leave it out")
+            raise InputError("a box takes no token: the kernel tells it which user asks; leave it out")
         self.url, self._patience = url, patience_seconds
         self._socket: socket.socket | None = None
         self._process, self._lock = os.getpid(), threading.Lock()
@@ -142,12 +142,12 @@ class BoxTransport:
             connection.sendall(message)
         lengths = lengths_of(_received(connection, LENGTHS))
         if sum(lengths) > _MOST_REPLY:
-            raise ConnectionError(0, "what answers there is no box")
+            raise ConnectionError(0, "something that is not a box answers there")
         head, body = (_received(connection, length) for length in lengths)
         try:
             return unpacked(head, body, finite=False)
         except InputError:
-            raise ConnectionError(0, "what answers there is no box") from None
+            raise ConnectionError(0, "something that is not a box answers there") from None
 
     def _connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -175,7 +175,7 @@ def _warn_of_no_wall(server: int) -> None:
     if os.geteuid() in {0, server} and server >= 0:
         warn(
             f"the box runs as user {server} and this process as user {os.geteuid()}, who can read its labels; run them "
-            "as different users, and not the one who asks as root",
+            "as different users, and this process not as root",
             NoWallWarning,
         )
 

@@ -38,7 +38,7 @@ _ROOT = 0
 
 
 class WallError(HoldoutError):
-    """Another user could read or change something that only the box may use; nothing was opened."""
+    """An error: another user could read or change something that only the box may use; nothing was opened."""
 
 
 def close_memory() -> None:
@@ -56,7 +56,7 @@ def close_memory() -> None:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     for option, value in ((_PR_SET_DUMPABLE, 0), (_PR_SET_NO_NEW_PRIVS, 1)):
         if prctl(option, value, 0, 0, 0) != 0:
-            raise WallError(f"the kernel must close this process's memory; prctl({option}) failed")
+            raise WallError(f"the kernel must close this process's memory to others; prctl({option}) failed")
 
 
 def check_private(folder: Path) -> None:
@@ -82,11 +82,11 @@ def _check_own(path: Path) -> None:
             "600 (a folder to 700)"
         )
     if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        raise WallError(f"{path} must have one name; it has {status.st_nlink}; remove the others")
+        raise WallError(f"{path} must have one hard link; it has {status.st_nlink}; remove the others")
 
 
 def check_place(path: Path, what: str) -> None:
-    """Refuse a folder that another user could replace by another one.
+    """Refuse a folder that another user could replace with another one.
 
     The folder and all folders above it must belong to root or to this user, and other users must not be able to write
     there. A folder above it to which everyone can write, such as ``/tmp``, must have the sticky bit, so that others
@@ -97,14 +97,14 @@ def check_place(path: Path, what: str) -> None:
     WallError
         If the folder is not safe; the message names the folder that causes it.
     """
-    named = Path(os.path.abspath(path))  # noqa: PTH100 - links are looked at one by one, and then where they lead
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - links are checked first, then the folders they lead to
     for whole in dict.fromkeys([named, named.resolve()]):
         for one in [whole, *whole.parents]:
             problem = _weak(one, may_be_sticky=one != whole)
             if problem:
                 raise WallError(
-                    f"{what} must lie where no other user can exchange it; {one} {problem}; nothing was opened; move "
-                    "it, or chown and chmod that"
+                    f"{what} must lie where no other user can replace it; {one} {problem}; nothing was opened; move "
+                    "it, or chown and chmod that folder"
                 )
 
 
@@ -113,7 +113,7 @@ def _weak(path: Path, *, may_be_sticky: bool) -> str:
     try:
         status = path.lstat()
     except OSError as error:
-        return f"cannot be looked at ({error.strerror})"
+        return f"cannot be examined ({error.strerror})"
     if status.st_uid not in {_ROOT, os.geteuid()}:
         return f"belongs to user {status.st_uid}"
     if stat.S_ISLNK(status.st_mode):  # only its owner can change it
@@ -145,7 +145,7 @@ def check_code(places: Iterable[str] | None = None) -> None:
         path = Path(place or ".").absolute()
         if path.is_file():
             if _weak(path.resolve(), may_be_sticky=False):
-                raise WallError(f"code that the box imports must be its own or root's; {path} is not")
+                raise WallError(f"only the box's user and root may change its code; others can change {path}")
             path = path.parent
         if path not in seen and path.exists():
             seen.add(path)
@@ -191,7 +191,7 @@ def only_one(private: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise LedgerError(f"one process runs a box; another one runs {private.parent}") from None
+            raise LedgerError(f"only one process may run a box; another runs {private.parent}") from None
         yield
     finally:
         os.close(descriptor)
@@ -227,7 +227,7 @@ def opened_door(path: Path, *, mode: int) -> Iterator[socket.socket]:
         try:
             door.bind(str(whole))
         except OSError as error:
-            raise InputError(f"a box must be able to bind {whole}; it is not ({error.strerror})") from None
+            raise InputError(f"a box must open a socket at {whole}; it cannot ({error.strerror})") from None
         finally:
             os.umask(before)
         status = whole.lstat()
@@ -259,4 +259,4 @@ def _remove_stale(path: Path) -> None:
             return
         except OSError:
             pass
-    raise InputError(f"{path} must be free; somebody listens there; stop it, or name another --socket")
+    raise InputError(f"{path} must be free; another process listens there; stop it, or name another --socket")

@@ -17,7 +17,7 @@ __all__ = ["BoosterModel", "classes_of"]
 class BoosterModel:
     """A copy of a booster as it was after one round.
 
-    Two copies with the same trees are the same model for the guard, also if they were trained with different numbers of
+    Two copies with the same trees are the same model for the guard, even if they were trained with different numbers of
     threads.
 
     Parameters
@@ -35,7 +35,7 @@ class BoosterModel:
         self._booster: Any = None
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each row; a value if the booster has no classes."""
+        """Predict the class of each row, or its value if the booster has no classes."""
         told = self._told(X)
         if self.classes_ is None:
             return told
@@ -43,7 +43,7 @@ class BoosterModel:
         return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Predict the probability of each class, one column for each."""
+        """Predict the probabilities of the classes for each row, with one column for each class."""
         told = self._told(X)
         return told if told.ndim == 2 else np.column_stack([1.0 - told, told])
 
@@ -97,14 +97,14 @@ def classes_of(
     known = guard.classes if classes is None else np.asarray(classes)
     if count is None:
         raise InputError(
-            f"{guard.metric.name} needs a booster that tells probabilities of a row's classes; its objective is "
+            f"{guard.metric.name} needs a booster that predicts a probability for each class; its objective is "
             f"{objective or 'one of your own'}; nothing was asked; train with {library.objectives}, or ask after the "
             "training: guard.evaluate(model, prior=...)"
         )
     if known is None or len(known) != count:
-        there = "the guard's set of labels is private" if known is None else f"there are {len(known)}"
+        there = "the guard's set of labels is private" if known is None else f"it has {len(known)}"
         raise InputError(
-            f"the booster has {count} classes, and its labels must stand for as many; {there}; nothing was asked; pass "
-            "classes= a list of what its labels 0, 1, ... stand for"
+            f"the booster has {count} classes, and the list of classes must have the same length; {there}; nothing was "
+            "asked; pass classes= a list of what the booster's labels 0, 1, ... stand for"
         )
     return known

@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes."""
+"""All calls that this package makes to a guard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["ask_about", "check_guard"]
 
 
 def check_guard(guard: ReusableHoldout) -> None:
-    """Check that a guard can tell scores of a training's models.
+    """Check that a guard can answer questions about the models of a training.
 
     Raises
     ------
@@ -24,7 +24,7 @@ def check_guard(guard: ReusableHoldout) -> None:
     check_is_guard(guard)
     if not guard.has_features:
         raise InputError(
-            "a training's models are asked about with the holdout's features; this guard holds labels only; nothing "
+            "the model of each round must predict from the holdout's features; this guard holds labels only; nothing "
             "was made; make it with ReusableHoldout(X, y, ...)"
         )
     if guard.plan.asks == "gates":

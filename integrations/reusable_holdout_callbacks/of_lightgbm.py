@@ -16,7 +16,7 @@ with of_extra("callbacks", "LightGBMCallback"):
     import lightgbm
     from lightgbm.callback import EarlyStopException
 
-_AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the orders of LightGBM's own callbacks
+_AFTER_RECORDING, _BEFORE_STOPPING = 20, 30  # the attribute `order` of LightGBM's own callbacks
 
 
 class LightGBMModel(BoosterModel):
@@ -42,8 +42,8 @@ class LightGBMCallback(Rounds):
         A guard that was made with features; its plan must not be for gates alone.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid_0-auc", or a function that computes the prior from
-        `evaluation_result_list`. By default it is the score on the last evaluation set that measures the guard's
-        metric. Known scores are `binary_error` and `multi_error` (for accuracy), `binary_logloss`, `multi_logloss`,
+        `evaluation_result_list`. By default it is the score that measures the guard's metric, on the last evaluation
+        set. Known scores are `binary_error` and `multi_error` (for accuracy), `binary_logloss`, `multi_logloss`,
         `auc`, `average_precision`, `rmse`, `l1` and `l2`.
     every : int
         Number of rounds from one query to the next. The last round that the training was told to run is asked about,
@@ -51,17 +51,17 @@ class LightGBMCallback(Rounds):
     classes : array-like, optional
         The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        "raise" raises a halt out of the training. "stop" ends the training with a warning, as early stopping does: the
+        "raise" ends the training with the exception Halted. "stop" ends it with a warning, as early stopping does: the
         model is kept, and its `best_iteration` is the last round.
 
     Notes
     -----
-    The attribute `answers` holds the answers, also after a halt was raised; see
+    The attribute `answers` holds the answers, even after Halted was raised; see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
     Early stopping still uses the validation score. Stopping on the guard's answers would spend the holdout. The round
-    at which early stopping ends the training is asked about only if `every` says so. ``lightgbm.cv`` is refused,
-    because it would ask in each fold.
+    at which early stopping ends the training is asked about only if it is a multiple of `every`. ``lightgbm.cv`` is
+    refused, because it would ask in each fold.
 
     Examples
     --------
@@ -84,11 +84,11 @@ class LightGBMCallback(Rounds):
     order, before_iteration = (_AFTER_RECORDING + _BEFORE_STOPPING) // 2, False
 
     def __call__(self, env: Any) -> None:
-        """Ask the guard about the round that has just ended, if it is one of those to ask about."""
+        """Ask the guard about the round that has just ended, if it is a round to ask about."""
         if isinstance(env.model, lightgbm.CVBooster):
             raise InputError(
-                "lightgbm.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
-                "that is trained on all rows: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
+                "lightgbm.cv trains a model for each fold, and keeps none of them; nothing was asked; use the callback "
+                "where the final model is trained: lightgbm.train(callbacks=[LightGBMCallback(guard)])"
             )
         if env.iteration == env.begin_iteration:
             self._begin(env.begin_iteration)

@@ -43,7 +43,7 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
         A guard that was made with features; its plan must not be for gates alone.
     prior : str or callable, optional
         Name of a validation score, such as "auc" or "valid-auc", or a function that computes the prior from
-        `evals_log`. By default it is the score on the last evaluation set that measures the guard's metric. Known
+        `evals_log`. By default it is the score that measures the guard's metric, on the last evaluation set. Known
         scores are `error` and `merror` (for accuracy), `logloss`, `mlogloss`, `auc`, `aucpr` (nearly average
         precision), `rmse` and `mae`.
     every : int
@@ -51,17 +51,17 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     classes : array-like, optional
         The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        "raise" raises a halt out of the training. "stop" ends the training with a warning and keeps the model.
+        "raise" ends the training with the exception Halted. "stop" ends it with a warning and keeps the model.
 
     Notes
     -----
-    The attribute `answers` holds the answers, also after a halt was raised; see
+    The attribute `answers` holds the answers, even after Halted was raised; see
     :class:`~reusable_holdout_callbacks.rounds.Rounds`.
 
     Early stopping still uses the validation score. Stopping on the guard's answers would spend the holdout. The last
     question is about the booster with all its trees, unless the list of callbacks has an
-    ``EarlyStopping(save_best=True)`` before this one. ``xgboost.cv`` is refused, because it would ask in each fold. So
-    is a training in several processes, because each of them would ask.
+    ``EarlyStopping(save_best=True)`` before this one. ``xgboost.cv`` is refused, because it would ask in each fold. A
+    training in several processes is refused, too, because each process would ask.
 
     Examples
     --------
@@ -83,16 +83,16 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
     _log: Any
 
     def before_training(self, model: Any) -> Any:
-        """Check that the guard can be asked about this training, and forget the answers of an earlier one."""
+        """Check that the guard can be asked about this training, and forget the answers about an earlier one."""
         if not isinstance(model, xgboost.Booster):
             raise InputError(
-                "xgboost.cv trains a model for each fold, and none that is kept; nothing was asked; ask about the one "
-                "that is trained on all rows: xgboost.train(callbacks=[XGBoostCallback(guard)])"
+                "xgboost.cv trains a model for each fold, and keeps none of them; nothing was asked; use the callback "
+                "where the final model is trained: xgboost.train(callbacks=[XGBoostCallback(guard)])"
             )
         if xgboost.collective.get_world_size() > 1:
             raise InputError(
-                "each of the processes of this training would ask; nothing was asked; train without the callback, and "
-                "ask guard.evaluate(model, prior=...)"
+                "this training has several processes, and each would ask; nothing was asked; train without the "
+                "callback, and then ask guard.evaluate(model, prior=...)"
             )
         self._begin()
         self._before, self._log = model.num_boosted_rounds(), {}
@@ -100,9 +100,9 @@ class XGBoostCallback(Rounds, xgboost.callback.TrainingCallback):
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """Ask the guard about the round that has just ended, if it is one of those to ask about."""
+        """Ask the guard about the round that has just ended, if it is a round to ask about."""
         self._log = evals_log
-        prior = self._prior(epoch)  # in every round, so that a missing score is told after the first
+        prior = self._prior(epoch)  # in every round, so that a missing score is reported after the first
         return self._is_due(epoch + 1) and self._ask(epoch + 1, self._frozen(model), prior)
 
     def after_training(self, model: Any) -> Any:

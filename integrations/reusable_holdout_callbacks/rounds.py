@@ -1,4 +1,4 @@
-"""The part that both callbacks share: after which rounds they ask the guard, and what happens on a halt."""
+"""The base class of both callbacks: it decides after which rounds to ask the guard, and what to do on a halt."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Rounds:
     guard : ReusableHoldout
         A guard that was made with features; its plan must not be for gates alone.
     prior : str, callable or None
-        Name of a validation score, or a function that computes the prior from the scores that the library logs. None
-        takes the score that measures the guard's metric.
+        Name of a validation score, or a function that computes the prior from the scores that the library logs. By
+        default it is the score that measures the guard's metric.
     every : int
         Number of rounds from one query to the next.
     classes : array-like, optional
         The classes that the booster's labels 0, 1, ... stand for; by default the guard's classes.
     on_halt : {"raise", "stop"}
-        "raise" raises a halt out of the training, "stop" ends the training with a warning.
+        "raise" ends the training with the exception Halted, "stop" ends it with a warning.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Rounds:
         return last or number // self.every > self._asked_at // self.every
 
     def _prior_of(self, logged: Any, scores: Sequence[Score]) -> float:
-        """Compute the prior of one round from the values that the library logged, or from the scores read from them."""
+        """Compute the prior of one round: call the user's function with what the library logged, or choose a score."""
         if callable(self.prior):
             return float(self.prior(logged))
         return prior_of(scores, self.guard.metric, self.prior, self.library)

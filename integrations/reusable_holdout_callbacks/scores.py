@@ -19,7 +19,7 @@ class Library(NamedTuple):
     Attributes
     ----------
     scores : mapping of str to str
-        The guard's name of each of the library's scores.
+        The guard's name for each score, by the library's name for it.
     sets : str
         Code that passes evaluation sets to the library, for messages.
     objectives : str
@@ -60,7 +60,7 @@ LIGHTGBM = Library(
     "valid_sets=[valid] (of fit: eval_set=[(X_valid, y_valid)])",
     'objective="binary" or "multiclass"',
 )
-_TRAINING = {"train", "training", "dtrain"}  # names of training rows, on which scores are too good
+_TRAINING = {"train", "training", "dtrain"}  # training rows as evaluation sets: scores on them are too good
 
 
 class _Reading(NamedTuple):
@@ -87,9 +87,9 @@ class Score(NamedTuple):
     Attributes
     ----------
     data : str
-        Name of the evaluation set on which it was measured.
+        Name of the evaluation set on which the score was measured.
     name : str
-        The library's name of the score.
+        The library's name for the score.
     value : float
     """
 
@@ -116,8 +116,8 @@ def prior_of(scores: Sequence[Score], metric: Metric, wanted: str | None, librar
     metric : Metric
         The guard's metric.
     wanted : str or None
-        Name of the score, alone ("auc") or after the evaluation set's name ("valid-auc"). None takes the guard's metric
-        on the last evaluation set that is not called "train", "training" or "dtrain".
+        Name of the score, alone ("auc") or after the evaluation set's name ("valid-auc"). None takes the score of the
+        guard's metric on the last evaluation set that is not called "train", "training" or "dtrain".
     library : Library
         The library that logged the scores.
 

@@ -270,7 +270,7 @@ def _read(options: argparse.Namespace, files: Sequence[Path], score: str | None)
     """Read one score from files in the format that the options name."""
     more = {"groups": getattr(options, "groups", None), "missing": options.missing}
     if options.filter is not None and not options.lm_eval:
-        raise InputError("a filter is one of lm-evaluation-harness; leave --filter out")
+        raise InputError("--filter is only for files of lm-evaluation-harness; leave it out")
     if options.inspect:
         if options.id is not None:
             raise InputError("samples of Inspect have ids of their own; leave --id out")
@@ -319,7 +319,7 @@ def _ended(run: Callable[[], _Outcome]) -> int:
         try:
             if text:
                 print(text, file=stream, flush=True)
-        except (OSError, ValueError):  # else Python writes the buffer again at its end: status 120
+        except (OSError, ValueError):  # otherwise Python writes again when it exits, with status 120
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return outcome.status
 

@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes, and all imports of the guard package's inner modules."""
+"""All calls that this package makes to a guard, and all imports of the guard package's inner modules."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def ask(
         Predictions or scores of the new model and, optionally, of the old one.
     prior : float or None
         The developer's own estimate of the score or, with an incumbent, of the difference. If the guard's plan is for
-        gates, the value that must be reached.
+        gates, this is the value that must be reached.
     at_least : float, optional
-        The value that must be reached, in the metric's unit and direction; with it a gate is asked.
+        The value that must be reached, in the metric's unit and direction. If it is given, a gate is asked.
     tolerance : float, optional
         How far below this value the population value may be when a gate of an earlier edition says yes.
     name : str
@@ -95,7 +95,7 @@ def metric_of(name: str, bounds: tuple[float, float] | None) -> Metric:
     if bounds is None:
         return resolve_metric(name)
     if name not in _BOUNDED:
-        raise InputError(f"bounds are those of {', '.join(_BOUNDED)}; got them for {name!r}; leave them out")
+        raise InputError(f"only {', '.join(_BOUNDED)} take bounds; got them for {name!r}; leave them out")
     return _BOUNDED[name](lower=bounds[0], upper=bounds[1])
 
 
@@ -138,9 +138,9 @@ def made_gate(
 def tolerance_of(guard: ReusableHoldout, ledger: str | Path, key: Path | None) -> float | None:
     """Return the tolerance that questions to a gate must name; None if it is the plan's, or if there is none.
 
-    Gates of earlier editions of the theory have one.
-    It is read from a file beside the ledger. If the file is missing, for example beside a copy of the ledger, the
-    tolerance of the earlier questions is taken: with another tolerance, none of them could be replayed.
+    Only gates of earlier editions of the theory have a tolerance. It is read from a file beside the ledger. If the file
+    is missing, for example beside a copy of the ledger, the tolerance of the last question is taken: with another
+    tolerance, earlier questions could not be replayed.
     """
     if guard.plan.certifies:
         return None
@@ -224,7 +224,7 @@ def open_copy(ledger: str | Path, key: Path | None) -> tuple[ReusableHoldout, An
     copy = beside.with_name(f"{name}.holdout")
     if not copy.exists():
         raise InputError(
-            f"the labels must lie in {copy}, where gate init puts a copy, or be named; they are not there; "
+            f"the labels must lie in {copy}, where gate init puts a copy; they are not there; "
             "pass --labels, with the file of labels or ids that the gate was made of"
         )
     kept = read_private(copy)
@@ -244,7 +244,7 @@ def check_gate(guard: ReusableHoldout, ledger: str | Path) -> None:
 
 
 def check_judged(guard: Any) -> None:
-    """Raise InputError if a guard's metric is not one of judged scores."""
+    """Raise InputError if a guard's metric is not a metric of judged scores."""
     if guard.metric.response != "judged":
         raise InputError(
             f'the guard must have ids and metric "score"; its metric is {guard.metric.name!r}; nothing was asked'

@@ -63,7 +63,7 @@ def _guard_of(guard: ReusableHoldout | None, ledger: str | Path | None, table: S
 
 def _check_new(out: str | Path, what: str) -> None:
     if Path(out).exists():
-        raise InputError(f"the developer's {what} must be a new one; {out} is there; nothing was asked")
+        raise InputError(f"the developer's {what} must be a new one; {out} exists already; nothing was asked")
 
 
 # ---- Inspect
@@ -277,14 +277,14 @@ def samples_of(folder: Path, task: str) -> list[Path]:
     of_task = [path for path in found if _STAMP.sub("", path.name) == f"samples_{task}"]
     if not of_task:
         raise InputError(
-            f"the folder {folder} must hold samples of {task!r}; it holds {len(found):,} files of others; evaluate "
-            "with --log_samples; nothing was asked"
+            f"the folder {folder} must hold samples of {task!r}; it holds {len(found):,} files of other "
+            "tasks; evaluate with --log_samples; nothing was asked"
         )
     return of_task
 
 
 def _public_lines(path: Path, chosen: str | None, column: str, show: set[str]) -> Iterator[dict[str, Any]]:
-    """Yield those parts of each sample that the developer may see."""
+    """Yield, for each sample, the parts that the developer may see."""
     for text in file_text(path, what="samples of lm-evaluation-harness").split("\n"):
         line = json.loads(text) if text.strip() else None
         if line is None or (chosen is not None and line.get("filter", "none") != chosen):

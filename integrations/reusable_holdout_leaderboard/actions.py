@@ -64,14 +64,14 @@ class Action(NamedTuple):
     answer : type
         Type of the record that the action returns.
     run : callable
-        Function that does it, called with the competition and the values of the fields.
+        Function that carries out the action; it is called with the competition and the values of the fields.
     fields : tuple of Field
         Arguments of the action.
     several : bool
         True if the action returns a list of records.
     final : str
-        Sentence that says why the action cannot be undone, for which a page asks for confirmation. Empty if it can be
-        undone.
+        Sentence that says why the action cannot be undone; a page then asks for confirmation. Empty if the
+        action can be undone.
     """
 
     name: str

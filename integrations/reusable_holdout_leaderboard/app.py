@@ -63,7 +63,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def from_environment() -> FastAPI:
-    """Return the application of a worker process, whose settings an environment variable leads to."""
+    """Return the application of a worker process; an environment variable names the file of its settings."""
     app = create_app(Settings.from_environment())
     gc.collect()
     gc.freeze()  # otherwise a full garbage collection delays every fifth answer

@@ -21,7 +21,7 @@ _PARAMETRIC: dict[str, Callable[..., Metric]] = {
 
 
 def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
-    """Return the metric with a name from the catalogue, with its parameters.
+    """Return the metric that has this name in the catalogue, made with these parameters.
 
     Raises
     ------
@@ -47,9 +47,9 @@ def metric_of(name: str, parameters: Mapping[str, float]) -> Metric:
 
 
 def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tuple[Metric, ...]:
-    """Return the additional metrics that the final standings show beside the ranking metric.
+    """Return the metrics that the final standings show in addition to the ranking metric.
 
-    Bounds of the targets that the ranking metric has apply to all of them.
+    The bounds that the ranking metric sets for the targets apply to these metrics, too.
 
     Raises
     ------
@@ -58,11 +58,11 @@ def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tup
         the ranking metric does.
     """
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
-        raise InputError(f"also must be names of metrics; got {names!r}; name each once, or none")
+        raise InputError(f"the rule 'also' must be names of metrics; got {names!r}; name each once, or none")
     if len({ranking, *names}) <= len(names) or len(names) > _MOST_ALSO:
         raise InputError(
-            f"also must name at most {_MOST_ALSO} metrics, each once, and not {ranking}, which ranks; got "
-            f"{', '.join(names)}"
+            f"the rule 'also' must name at most {_MOST_ALSO} metrics, each once, and not {ranking}, because it ranks "
+            f"the teams; got {', '.join(names)}"
         )
     ranks = metric_of(ranking, parameters)
     bounds = {name: value for name, value in parameters.items() if name in {"lower", "upper"}}
@@ -70,7 +70,7 @@ def also_of(names: object, ranking: str, parameters: Mapping[str, float]) -> tup
     for metric in found:
         if metric.response != ranks.response:
             raise InputError(
-                f"a metric beside {ranks.name} must need {ranks.response}, which teams send; {metric.name} needs "
-                f"{metric.response}; choose another"
+                f"a metric in addition to {ranks.name} must need {ranks.response}, because teams send only these; "
+                f"{metric.name} needs {metric.response}; choose another"
             )
     return found

@@ -29,7 +29,7 @@ def write_private(path: Path, content: str | bytes) -> None:
 
 
 def check_private(path: Path, error: type[HoldoutError] = InputError) -> Path:
-    """Refuse a file of secrets that others can read or change, and return the path of any other file.
+    """Return the path of a file of secrets, but refuse the file if others can read or change it.
 
     Raises
     ------

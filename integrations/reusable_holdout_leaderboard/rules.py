@@ -27,7 +27,7 @@ CHANGEABLE = WORDS | {
 _MOST_PICKS = 10
 _SHARE_OF_ONE = 100  # by default, a team may send one hundredth of all queries
 _LIMITS = ("submissions_per_day", "submissions_per_team", "charges", "most_teams")
-_ELSEWHERE = {"blind": "use unblind", "queries": "a rotation may set another number"}
+_ELSEWHERE = {"blind": "use unblind", "queries": "set another number in a rotation"}
 _EARLIER = {"policy", "tolerance", "threshold", "charges_per_team"}
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
 _MOST_TEXT = {"title": 200, "description": 100_000}
@@ -296,14 +296,14 @@ class Rules:
         if not isinstance(self.prediction_columns, tuple) or not all(
             _is_text(name) and name == name.strip() and 0 < len(name) <= 200 for name in columns
         ):
-            raise InputError("columns must be text of 1 to 200 characters, without space around it")
+            raise InputError("a column's name must have 1 to 200 characters, without space before or after")
         if len(set(columns)) < len(columns):
             raise InputError(f"each column must have a name of its own; got {', '.join(columns)}")
         if self.classes is None:
             return
         kinds = {type(one) for one in self.classes}
         if not isinstance(self.classes, tuple) or kinds not in ({int}, {str}) or len(set(self.classes)) < 2:
-            raise InputError("classes must be two or more, all whole numbers or all text, each once")
+            raise InputError("classes must be two or more, all whole numbers or all text, and none twice")
 
     def _check_dates(self) -> None:
         for name in ("opens_at", "closes_at"):

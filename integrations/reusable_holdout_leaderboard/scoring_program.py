@@ -122,7 +122,7 @@ def score(
     database : str, optional
         URL of the database; see :func:`create`.
     label : str
-        Name that the submission gives itself.
+        Name that the submission states in ``about.json``. It is put before the name of the file.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def _content_of(path: Path, most: int) -> bytes:
 
 
 def _team_number(competition: Competition, name: str) -> int:
-    """Return the number of the team with a name. If there is no such team, make it.
+    """Return the number of the team that has this name. If there is no such team, make it.
 
     A new name that looks like another team's name is refused.
     """
@@ -271,7 +271,7 @@ def _team_number(competition: Competition, name: str) -> int:
 
 
 def _plain(team: str) -> str:
-    """Return a team's name in small letters, with characters of normal width and without additional space."""
+    """Return a team's name in lower case, in Unicode's plain form (NFKC), with single spaces between its words."""
     return " ".join(unicodedata.normalize("NFKC", team).casefold().split())
 
 
@@ -307,7 +307,7 @@ def _told(competition: Competition, scored: Submission) -> Scored:
 
 
 def _named(given: Any, option: str, variable: str) -> str:
-    """Return the value of an option, or else of an environment variable."""
+    """Return the value of an option, or of an environment variable if the option was not given."""
     named = given or os.environ.get(variable)
     if not named:
         raise InputError(

@@ -16,7 +16,7 @@ from reusable_holdout_leaderboard.private_files import check_private, write_priv
 
 __all__ = ["ENVIRONMENT", "Settings", "checked_database", "read_token"]
 
-ENVIRONMENT = "REUSABLE_HOLDOUT_LEADERBOARD"  # this variable has the path of the settings file, not a secret
+ENVIRONMENT = "REUSABLE_HOLDOUT_LEADERBOARD"  # variable with the path of the settings file, not a secret
 
 
 def _option(default: Any, text: str) -> Any:
@@ -37,9 +37,9 @@ class Settings:
     database : str or None
         SQLAlchemy URL of a PostgreSQL server. None if SQLite files in the folder are used.
     slug : str or None
-        The server's own competition, which is meant if an address names none. None if it is the only competition.
+        Name of the competition that is used if an address names none. None stands for the only competition.
     key_file : Path or None
-        Noise key. None if it lies beside the labels.
+        File of the noise key. None if it lies in the same folder as the labels.
     witness : str or None
         Witness of the server's own competition. None stands for the witness that the competition was made with.
     admin_digest : str

@@ -1,4 +1,4 @@
-"""Released answers as metrics of a run; the step of a metric is the number of the query.
+"""Logging of released answers as metrics of an MLflow run. The step of a metric is the number of the query.
 
 Each metric has the time at which the ledger recorded the answer. So if an answer is logged twice, by one process or by
 two, both metrics are equal, and the server stores one of them.
@@ -20,13 +20,13 @@ from reusable_holdout_mlflow.words import BUDGET, budget_in_words, halt_note, is
 
 __all__ = ["log_answers", "log_halt", "log_missing", "log_tags", "milliseconds", "numbers_of"]
 
-_ANSWERS_OF_A_CALL = 100  # of up to ten metrics, of which MLflow takes 1,000 in a call
+_ANSWERS_OF_A_CALL = 100  # an answer has up to ten metrics, and MLflow takes 1,000 metrics in a call
 
 
 def numbers_of(row: Any, queries: int) -> dict[str, float]:
-    """Return the metrics of one line of a history by their names; `queries` is the planned number of queries.
+    """Return the metrics of one line of a history, by name. `queries` is the planned number of queries.
 
-    An answer that agrees is the analyst's own number, and has no metric of a measured value.
+    An agreed answer is the analyst's own prior, so it has no metric of a measured value.
     """
     kind = "difference" if row.paired else "holdout"  # a comparison of two models, or a score
     values = {
@@ -80,7 +80,7 @@ def log_tags(client: MlflowClient, run_id: str, tags: dict[str, str], metrics: S
 
 
 def log_halt(client: MlflowClient, run_id: str, guard: ReusableHoldout) -> None:
-    """Log in a metric, a tag and the note of a run that its guard has halted.
+    """Log that a run's guard has halted: in a metric, in a tag and in the run's note.
 
     Nothing is logged if the guard has not halted, or if the run's tags say so already.
     """

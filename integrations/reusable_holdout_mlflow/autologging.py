@@ -43,7 +43,7 @@ def autolog(*, disable: bool = False) -> None:
     Parameters
     ----------
     disable : bool
-        True turns it off; a search that is being fitted is still logged to its end.
+        True turns autologging off; a search that is being fitted is still logged to its end.
     """
     with _CHANGES:
         if disable:

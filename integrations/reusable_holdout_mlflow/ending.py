@@ -1,4 +1,4 @@
-"""The end of a search whose models lie in MLflow runs: one final of all of them."""
+"""The end of a search whose models lie in MLflow runs: one final of all these models."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def final_of_runs(
 ) -> BestRun:
     """End a project with one final of the models of MLflow runs, and tag the winner's run.
 
-    With the guard's confidence its interval contains the population value, although the run was chosen from all of
-    them. The winner has the best worse end of its interval. Its run gets the tag `holdout_final`, in words, and the
-    certified numbers as tags that begin with `reusable_holdout.final_`.
+    With the guard's confidence the winner's interval contains the population value, although the winner was chosen from
+    all runs. Intervals are compared by their worse ends: the best of these wins. The winner's run gets the result in
+    words as the tag `holdout_final`, and the certified numbers as tags that begin with `reusable_holdout.final_`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def final_of_runs(
     client = MlflowClient(tracking_uri or mlflow.get_tracking_uri())
     found = [run if isinstance(run, Run) else client.get_run(run) for run in runs]
     if not found:
-        raise InputError("a final is of the models of runs; got no runs; nothing was asked")
+        raise InputError("a final needs runs, whose models it asks about; got no runs; nothing was asked")
     priors = [_prior(run, prior) for run in found]
     models = [_model(run, model) for run in found]
     finals = end_with(guard, models, priors, [f"run {run.info.run_name}" for run in found])
@@ -96,6 +96,6 @@ def _model(run: Run, model: str | Callable[[Run], Any]) -> Any:
         return mlflow.sklearn.load_model(f"runs:/{run.info.run_id}/{model}")
     except (MlflowException, OSError) as error:
         raise InputError(
-            f"each run must have logged a scikit-learn model named {model!r}; that of run {run.info.run_id} cannot be "
-            "loaded; nothing was asked; pass model=, a function of a run that returns a fitted model"
+            f"each run must have logged a scikit-learn model named {model!r}; the model of run {run.info.run_id} "
+            "cannot be loaded; nothing was asked; pass model=, a function of a run that returns a fitted model"
         ) from error

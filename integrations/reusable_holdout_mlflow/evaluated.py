@@ -28,7 +28,7 @@ _ARTIFACTS = {
 
 
 class EvaluatedRun:
-    """Writes a guard's answers to the run of an evaluation and to the holdout's page, as :func:`track` does.
+    """A writer of a guard's answers to the run of an evaluation and to the holdout's page, like :func:`track`.
 
     Raises
     ------
@@ -41,12 +41,12 @@ class EvaluatedRun:
         self._before = self._client.get_run(run_id)
         if not takes_answers(self._before.data.tags, guard):
             raise InputError(
-                f"one run has the answers of one guard; run {run_id} has another's; nothing was asked; start another "
-                "run"
+                f"one run holds the answers of one guard only; run {run_id} holds another guard's; nothing was asked; "
+                "start another run"
             )
 
     def answer(self, answer: Answer, model_id: str | None) -> dict[str, float]:
-        """Log an answer with its query as the step and the time at which it was given, and return its metrics."""
+        """Log an answer, with its query's number as the step and the time when it was given, and return its metrics."""
         guard, query = self._guard, answer.query
         rows = released(guard, first=query, last=query)
         log_tags(self._client, self._run_id, tags_of(guard) | self._queries(query) | words_of(guard, rows))
@@ -80,6 +80,6 @@ class EvaluatedRun:
                 name, kind = _ARTIFACTS[path.suffix]
                 artifacts[name] = kind(uri=f"{root}/{path.name}")
             page = HoldoutPage(self._guard, self._client)
-            with ThreadPoolExecutor(1) as other:  # MLflow takes this thread's metrics for the model's
+            with ThreadPoolExecutor(1) as other:  # MLflow would count metrics of this thread as the model's
                 other.submit(page.refresh, place, files).result()
         return artifacts

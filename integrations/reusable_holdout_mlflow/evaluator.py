@@ -42,9 +42,9 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
     Notes
     -----
     Never pass the holdout as ``data``. MLflow logs a digest of ``data`` before any evaluator runs, and MLflow's own
-    evaluators log exact scores on it. If most of the holdout's rows are in ``data``, this evaluator refuses. If some of
-    them are, more than chance explains, this is a fact about the holdout and takes a charge, like a model that fails on
-    the holdout. A model that fails on ``data`` is refused at no cost.
+    evaluators log exact scores on it. If most of the holdout's rows are in ``data``, this evaluator refuses. If
+    ``data`` has some of them, more than chance explains, a refusal tells a fact about the holdout. So it costs a
+    charge, like a model that fails on the holdout. A model that fails on ``data`` is refused at no cost.
 
     ``extra_metrics`` and ``custom_artifacts`` are ignored here; the other evaluators use them. The step of the logged
     metrics is the query's number; for a logged model MLflow logs the metrics once more, at step 0. A halt is raised
@@ -104,8 +104,8 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
         guard = _configured(evaluator_config, model)
         if has_most_rows(dataset.features_data, guard):
             raise InputError(
-                "data must be rows of the analyst's own; most of the holdout's rows are in it; nothing was asked and "
-                "nothing was charged. But MLflow has logged a digest of data, and evaluators before this one exact "
+                "data must be your own rows; most of the holdout's rows are in it; nothing was asked and nothing was "
+                "charged. But MLflow has logged a digest of data, and evaluators that ran before this one logged exact "
                 f"scores: delete run {run_id}, and pass validation rows"
             )
         asked = _predictor(model)
@@ -121,10 +121,10 @@ class HoldoutEvaluator(ModelEvaluator):  # type: ignore[misc]
 
 
 def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
-    """Return the guard that ``evaluator_config`` names, after a check of all settings."""
+    """Return the guard in ``evaluator_config``, after a check of the model and of the names of the settings."""
     if model is None:
         raise InputError(
-            "the guard asks a model for its predictions; there is none; pass model=, or ask the guard about the "
+            "the guard asks a model for its predictions; got no model; pass model=, or ask the guard about the "
             "predictions themselves; nothing was asked"
         )
     unknown = sorted(set(config) - set(_SETTINGS))
@@ -139,7 +139,7 @@ def _configured(config: dict[str, Any], model: Any) -> ReusableHoldout:
 
 
 class _Pyfunc:
-    """Wrapper of MLflow's model, which has only `predict`, for labels or values."""
+    """A wrapper of an MLflow model. It has only `predict`, which returns labels or values."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -163,7 +163,7 @@ def _predictor(model: Any) -> Any:
 def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | None) -> float:
     """Return the stated prior, or else the model's score on the analyst's data.
 
-    In either case the model predicts for the data first, so that a broken model fails before the guard is asked.
+    If the prior is stated, the model predicts for two rows, so that a broken model fails before the guard is asked.
     """
     metric, rows = guard.metric, dataset.features_data
     predictions = predictions_of(
@@ -173,8 +173,8 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
         return stated
     if not dataset.has_targets:
         raise InputError(
-            'a prior must be stated, or come from the labels of data; got neither; pass targets=, or "prior"; nothing '
-            "was asked and nothing was charged"
+            'a prior must be stated, or come from the labels of data; got neither; pass targets=, or "prior" in '
+            "evaluator_config; nothing was asked and nothing was charged"
         )
     return metric.measure(dataset.labels_data, predictions, classes=guard.class_set)
 
@@ -183,7 +183,7 @@ def _prior(guard: ReusableHoldout, model: Any, dataset: Any, stated: float | Non
 def _ask(
     guard: ReusableHoldout, model: Any, dataset: Any, prior: float | None, config: dict[str, Any]
 ) -> Answer:
-    """Ask the guard, without MLflow's traces, which would hold the holdout's rows, and autologging, its scores."""
+    """Ask the guard with MLflow's traces and autologging off: they would record the holdout's rows and scores."""
     name = config.get("name") or type(getattr(model, "model", model)).__name__
     rows = dataset.features_data
     labels = dataset.labels_data if dataset.has_targets else [0] * len(rows)  # not read: the prior is known

@@ -10,7 +10,7 @@ from collections.abc import Callable
 __all__ = ["Follower"]
 
 _REST = 1.0  # seconds between steps, at least
-_REST_PER_WORK = 20.0  # times a step's processor time, so that the analyst's loop keeps 95%
+_REST_PER_WORK = 20.0  # pause for each second of processor time, so that the analyst's loop keeps 95%
 
 
 class Follower:
@@ -22,12 +22,12 @@ class Follower:
     Parameters
     ----------
     step : callable
-        The function; it must raise nothing.
+        The function. It must not raise exceptions.
     """
 
     def __init__(self, step: Callable[[], None]) -> None:
         self._step, self._ended = step, threading.Event()
-        self._process = os.getpid()  # a forked process has no such thread
+        self._process = os.getpid()  # a forked process does not have the thread
         self._thread = threading.Thread(target=self._run, name="reusable-holdout-mlflow", daemon=True)
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes."""
+"""Functions that ask a guard a question or read its released answers."""
 
 from __future__ import annotations
 

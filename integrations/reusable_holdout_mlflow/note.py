@@ -21,7 +21,7 @@ _SAVED_VIEW = f"mlflow.sharedViewState.{VIEW}"
 _MOST = 5_000  # MLflow's limit for the characters of an experiment's tag
 _RUNS = 8
 _METRICS = ("answer", "low", "high", "gap", "charges_left")
-_WIDTH = 170  # of a column of words, in pixels
+_WIDTH = 170  # width of a column of words, in pixels
 
 
 def write_note(

@@ -25,7 +25,7 @@ _NOTE = (
 
 
 class HoldoutPage:
-    """Writes the page of one guard's holdout, and the part of the experiment's note about this holdout.
+    """A writer of the page of one guard's holdout, and of the part of the experiment's note about this holdout.
 
     The page is found by the holdout's digest. It shows released answers from the guard's ledger, and tags of the
     server's runs, and nothing else.
@@ -73,7 +73,7 @@ class HoldoutPage:
         guard, client, page = self._guard, self._client, self.find(experiment_id)
         asked, identity = guard.answered, ledger_identity(guard)
         first = client.get_run(page).data.tags.get(tag("ledger")) == identity
-        folder = None if first else f"ledger-{identity}"  # another ledger for the same rows
+        folder = None if first else f"ledger-{identity}"  # the page shows another ledger of the same rows
         for path in (files.table, *files.pictures):
             client.log_artifact(page, str(path), folder)
         runs = runs_of(client, guard.digest)
@@ -85,7 +85,7 @@ class HoldoutPage:
         self._drawn = asked
 
     def _log_numbers(self, page: str, runs: int, *, first: bool) -> None:
-        """Log the number of runs; `first` says that the page is this ledger's, so that its budget is logged, too."""
+        """Log the number of runs. If `first` is true, the page is this ledger's, and its budget is logged, too."""
         guard, numbers, history = self._guard, {"holdout_runs": runs}, self._guard.history()
         last = None if history.empty else history.iloc[-1]
         if first:

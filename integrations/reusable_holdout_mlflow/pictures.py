@@ -81,7 +81,7 @@ def _draw_gap(ax: Any, history: pd.DataFrame, *, higher_is_better: bool) -> None
 
 
 def _draw_budget(ax: Any, history: pd.DataFrame, guard: ReusableHoldout) -> None:
-    """Draw which share of the charges and of the queries was left after each query."""
+    """Draw the share of the charges and of the queries that was left after each query."""
     plan = guard.plan
     left = int(history["charges_left"].iloc[-1]) if len(history) else plan.charges
     asked = [0, *history["query"]]

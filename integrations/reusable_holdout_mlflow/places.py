@@ -62,7 +62,7 @@ def _is_current(tracking_uri: str) -> bool:
 
 
 def check_reachable(tracking_uri: str) -> None:
-    """Check that a server is up, within seconds; MLflow itself would try again for minutes.
+    """Check within seconds that a server is up. MLflow itself would try again for minutes.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _PAUSE_PER_FAILURE = 10.0  # times the failed call's duration: failures take at 
 
 
 class RunLog:
-    """Writes a guard's released answers to one run, and to the holdout's page.
+    """A writer of a guard's released answers to one run, and to the holdout's page.
 
     It reads only released answers. Answers that the server did not take are read from the ledger again later.
 
@@ -83,7 +83,7 @@ class RunLog:
             self._while_running(self._open, refusal=InputError)
 
     def follow(self) -> None:
-        """Log the ledger's new answers and draw the page again; it raises nothing, for a background thread calls it."""
+        """Log the ledger's new answers and update the page. A background thread calls it, so it raises no error."""
 
         def step() -> None:
             self._open()
@@ -97,7 +97,7 @@ class RunLog:
     def finish(self, status: str) -> None:
         """Log missing answers, the table and the pictures, and end the run if it was made here.
 
-        Only the first call does something.
+        Later calls do nothing.
         """
         if os.getpid() != self._process:
             return  # a forked process has a copy of this object, but the run is its parent's
@@ -134,7 +134,7 @@ class RunLog:
         last : int
             Number of the last query whose answer belongs to the run.
         status : str or None
-            MLflow's status with which the run is ended; None does not end it.
+            MLflow's status with which the run is ended; None leaves the run open.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class RunLog:
     # ---- the run
 
     def _open(self) -> None:
-        """Make or find the run, and log plan, tags and dataset of the guard; only the first call does something."""
+        """Make or find the run, and log plan, tags and dataset of the guard; later calls do nothing."""
         if self._opened:
             return
         before: dict[str, str] = {}
@@ -214,7 +214,7 @@ class RunLog:
         if not takes_answers(run.data.tags, self._guard):
             raise InputError(
                 f"one run tracks one guard; run {self.run_id!r} has the answers of another holdout, epoch or ledger; "
-                "leave run out for another one; nothing was logged"
+                "leave run out to make a new one; nothing was logged"
             )
         return str(run.info.experiment_id), dict(run.data.tags), dict(run.data.params)
 

@@ -19,7 +19,7 @@ __all__ = ["BestRun", "best_run", "register_certified"]
 
 
 class BestRun(NamedTuple):
-    """The best answer about a holdout, by the pessimistic end of its interval, and its run.
+    """The best answer about a holdout, and its run. Answers are compared by the worse ends of their intervals.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ def best_run(
     ends = [(sign * end.value, run, end.step) for run in runs for sign, end in _ends(client, run)]
     if not ends:
         raise InputError(
-            "a best run needs a run that holds an answer of this holdout; none was found; track the guard first, or "
+            "there must be a run that holds an answer of this holdout; none was found; track the guard first, or "
             "sync it"
         )
     _, run, query = max(ends, key=lambda one: one[0])
@@ -85,9 +85,9 @@ def best_run(
 
 
 def _ends(client: MlflowClient, run: Run) -> list[tuple[int, Any]]:
-    """Return the pessimistic interval ends of a run's answers, each after a sign.
+    """Return a pair for each answer of a run: a sign, and the worse end of the answer's interval.
 
-    The sign is 1, or -1 for a loss, so that the greatest product of sign and end is the best.
+    The sign is 1, or -1 for a loss. So the greatest product of sign and end is the best.
     """
     sign, name = (-1, "holdout_high") if run.data.tags.get(tag("direction")) == "min" else (1, "holdout_low")
     if name not in run.data.metrics:
@@ -138,8 +138,8 @@ def register_certified(model_uri: str, name: str, guard: ReusableHoldout, answer
     numbers = ["value", "low", "high"]
     if row[numbers].to_numpy().tolist() != [[answer.value, answer.low, answer.high]]:
         raise InputError(
-            f"a model is certified by an answer of its guard; query {answer.query} of this guard has another one; "
-            "nothing was registered; pass the guard that answered"
+            f"a model is certified by an answer of its guard; query {answer.query} of this guard has another "
+            "answer; nothing was registered; pass the guard that answered"
         )
     facts = {
         "value": answer.value,

@@ -1,4 +1,4 @@
-"""Synchronisation: answers in the ledger that the MLflow server lacks are logged there."""
+"""Logging of the answers that are in the ledger, but not yet on the MLflow server."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def sync(guard: ReusableHoldout, *, experiment: str | None = None, tracking_uri:
 
 
 def _spans(runs: list[Run], ledger: str, asked: int) -> list[_Span]:
-    """Return the queries of each run of a ledger.
+    """Return the first and the last query of each run of a ledger.
 
     A run that was cut off gets all queries before the first query of the next run.
     """

@@ -111,8 +111,8 @@ def track(
     """
     if run is not None and (experiment is not None or run_name is not None):
         raise InputError(
-            "name a run or a new run's experiment and name, not both: a run has an experiment and a name already; "
-            "nothing was logged"
+            "pass run=, or experiment= and run_name= of a new run, not both: a run has an experiment and a name "
+            "already; nothing was logged"
         )
     uri = tracking_uri or mlflow.get_tracking_uri()
     if run is None and experiment is None and run_name is None:
@@ -147,7 +147,7 @@ def _active(guard: ReusableHoldout, tracking_uri: str) -> str | None:
         return None
     try:
         check_reachable(tracking_uri)
-        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run has only its first tags
+        tags = mlflow.get_run(run.info.run_id).data.tags  # the active run's object lacks later tags
     except (OSError, MlflowException):  # a server that is down must not stop the analyst's loop
         return str(run.info.run_id)
     return str(run.info.run_id) if takes_answers(tags, guard) else None

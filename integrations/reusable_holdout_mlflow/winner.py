@@ -1,4 +1,4 @@
-"""Logging of the best model of a guarded search, in the way in which MLflow's autologging logs a fitted model."""
+"""Logging of the best model of a guarded search, as MLflow's autologging logs a fitted model."""
 
 from __future__ import annotations
 

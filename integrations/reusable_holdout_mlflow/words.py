@@ -24,7 +24,7 @@ _COMPARED = ("check", "choose", "compare")  # ways whose answers are compared wi
 
 
 def words_of(guard: ReusableHoldout, rows: pd.DataFrame) -> dict[str, str]:
-    """Return the tags that describe the last of these lines of a history in words; no tags if there are no lines."""
+    """Return the tags that describe in words the last of some lines of the history; no tags if there are no lines."""
     if not len(rows):
         return {}
     last = rows.iloc[-1]
@@ -51,7 +51,7 @@ def halt_note(guard: ReusableHoldout, reason: str) -> str:
 
 
 def noted(tags: Mapping[str, str], note: str) -> dict[str, str]:
-    """Return a tag with the run's note and one more paragraph; the owner's text stays."""
+    """Return a tag with the run's note, to which a paragraph is added; the owner's text stays."""
     return {NOTE: "\n\n".join(one for one in (tags.get(NOTE), note) if one)}
 
 

@@ -34,7 +34,7 @@ class GuardCallback:
     -----
     RuntimeWarning
         If the guard has halted. The study is stopped in this process, and gets the user attribute `guard_halted`. In
-        other processes their callbacks stop it after the next trial.
+        another process its own callback stops the study after the next trial.
 
     Raises
     ------

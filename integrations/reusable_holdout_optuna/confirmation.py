@@ -19,14 +19,14 @@ __all__ = ["Best", "Confirmation", "Which", "guard_results"]
 
 Which = Literal["new-best", "all"]
 
-# the study's attribute for an answer about a trial that was already finished, because Optuna lets nobody change it
+# the study's attribute for the answer about a finished trial, because Optuna lets nobody change such a trial
 _OF_STUDY = "guard_trial_{}"
 
 _COLUMNS = ("prior", "answer", "measured", "charged", "low", "high", "query", "replayed", "charges_left")
 
 
 class Best(NamedTuple):
-    """The trial whose interval has the best worse end, of those that the guard answered.
+    """The best trial that the guard answered about; trials are compared by the worse ends of their intervals.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Best(NamedTuple):
 
 
 class Confirmation:
-    """Asks a guard about the trials of a study, and keeps its answers in the study.
+    """A helper that asks a guard about the trials of a study, and keeps the answers in the study.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class Confirmation:
         ------
         InputError
             If the study has several objectives and none is named, or has no objective at the named place, or if it
-            optimizes in the other direction than the guard's metric.
+            optimizes in the direction opposite to the guard's metric.
         """
         metric, count, place = self.guard.metric, len(study.directions), self.objective or 0
         if self.objective is None and count != 1:
@@ -110,19 +110,19 @@ class Confirmation:
             )
         if place >= count:
             raise InputError(
-                f"objective must be from 0 to {count - 1}, for the study has {count}; got {place}; nothing was asked"
+                f"objective must be from 0 to {count - 1}: the study has {count}; got {place}; nothing was asked"
             )
         wanted = StudyDirection.MAXIMIZE if metric.greater_is_better else StudyDirection.MINIMIZE
         if study.directions[place] != wanted:
             better = "greater" if metric.greater_is_better else "smaller"
             raise InputError(
-                f"of {metric.name}, the guard's metric, {better} is better, so the study must {wanted.name.lower()} "
+                f"of the guard's metric, {metric.name}, {better} is better, so the study must {wanted.name.lower()} "
                 f"it; this one is to {study.directions[place].name.lower()}; nothing was asked; let the "
                 f"objective return {metric.name} itself, and use create_study(direction={wanted.name.lower()!r})"
             )
 
     def value_of(self, values: Any) -> float | None:
-        """Return the value of the guarded objective; None if there is none, or Optuna will fail the trial.
+        """Return the guarded objective's value; None if there is no number, or Optuna will mark the trial as failed.
 
         Parameters
         ----------
@@ -181,14 +181,14 @@ class Confirmation:
                 self.confirm_finished(study, best, value)
 
     def end(self, study: Study, most: int | None) -> Best:
-        """Ask for one final of the completed trials, or of so many of the best, and note its winner."""
+        """Ask for one final about the completed trials, or the best `most` of them, and record the winner."""
         if most is not None and not (isinstance(most, int) and most > 0):
             raise InputError(f"trials must be a whole number, 1 or more; got {most!r}; nothing was asked")
         completed = [one for one in self._completed(study) if math.isfinite(one[0])]
         done = sorted(completed, key=lambda one: (-self._sign * one[0], one[1].number))[:most]
         if not done:
             raise InputError(
-                "a final is of completed trials with a finite value; got none; nothing was asked"
+                "a final needs completed trials with a finite value; got none; nothing was asked"
             )
         priors, models = [value for value, _ in done], [self.predict(trial) for _, trial in done]
         finals = end_with(self.guard, models, priors, [f"trial {trial.number}" for _, trial in done])
@@ -198,7 +198,7 @@ class Confirmation:
         return best
 
     def _completed(self, study: Study) -> list[tuple[float, FrozenTrial]]:
-        """Return the completed trials, each after its value of the guarded objective."""
+        """Return a pair for each completed trial: its value of the guarded objective, and the trial."""
         done = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         return [(value, trial) for trial in done if (value := self.value_of(trial.values)) is not None]
 

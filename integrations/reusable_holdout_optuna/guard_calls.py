@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes."""
+"""All calls to a guard that this package makes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ask_about", "check_guard", "halt_of"]
 
 
 def check_guard(guard: ReusableHoldout) -> None:
-    """Check that a guard can tell scores of trials.
+    """Check that a guard's plan allows questions whose answers are scores of trials.
 
     Raises
     ------

@@ -41,7 +41,7 @@ class GuardedStudy:
         in random order there are about ln n. "all" asks about every trial.
     n_startup_trials : int
         Number of trials that complete before the first question. A sampler's first trials are random, and questions
-        about bad models are wasted. If no later trial is better, the best of these is asked about at the end.
+        about bad models are wasted. If no later trial is better, the best startup trial is asked about at the end.
     objective : int, optional
         If the study has several objectives, the place of the guard's metric among them, counted from 0. Only this
         objective decides which trial is a new best. The guard does not touch the study's Pareto front.
@@ -205,7 +205,7 @@ class GuardedStudy:
         self._confirmation.note_best(trial.study)
 
     def _confirm_best(self) -> None:
-        """Ask about the best trial if there is no answer about it: it was a startup trial, or older than the guard."""
+        """Ask about the best trial if it has no answer: it was a startup trial, or ran before the study was guarded."""
         try:
             if self._halted is None:  # a halt in another thread's trial sets it
                 self._confirmation.confirm_best(self.study)

@@ -150,7 +150,7 @@ def _results_of(search: Any) -> dict[str, Any]:
 
 
 def fewest_candidates(search: Any, most: int | None) -> int:
-    """Return the number of candidates that a search will ask about; 1 if nobody knows it before the search is fitted.
+    """Return the number of candidates that a search will ask about; 1 if it is unknown before the search is fitted.
 
     The count includes candidates whose fits will fail; these are not asked about later.
     """
@@ -186,8 +186,8 @@ def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: 
     Parameters
     ----------
     told : list of (Candidate, Answer or None)
-        Each candidate with its answer. The answer is None if the model failed on the holdout, or if a choice took
-        another candidate.
+        Each candidate with its answer. The answer is None if the model failed on the holdout, or if a choice
+        chose another candidate.
     failed_is_charged : bool
         True if every None stands for a failure on the holdout, which took a charge.
     """
@@ -204,12 +204,12 @@ def table_of(told: list[tuple[Candidate, Answer | None]], *, failed_is_charged: 
 
 
 def is_routing() -> bool:
-    """Return True if scikit-learn routes metadata."""
+    """Return True if metadata routing is switched on in scikit-learn's configuration."""
     return bool(get_config()["enable_metadata_routing"])
 
 
 def fit_params(search: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return those of the parameters of the search's `fit` that reach the `fit` of its estimator."""
+    """Return the parameters of the search's `fit` that are passed on to its estimator's `fit`."""
     if not params or not is_routing():
         return {name: value for name, value in params.items() if name != "groups"}
     return dict(process_routing(search, "fit", **params).estimator.fit)

@@ -76,7 +76,7 @@ def guarded_cross_validate(
         guard_answer : Answer
             The guard's answer about the model fitted on all training rows.
         guard_estimator : estimator
-            That model; only with `return_estimator`.
+            The model that the answer is about; only with `return_estimator`.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def guarded_cross_validate(
     scorers = {} if scoring is None else scorers_of(scoring)
     if _PRIOR in scorers:
         raise InputError(
-            f"no scorer may be called {_PRIOR!r}: the guard's metric is; nothing was fitted; rename it"
+            f"no scorer may be called {_PRIOR!r}: the guard's metric has this name; nothing was fitted; rename it"
         )
     scorers |= {_PRIOR: prior_scorer(guard)}
     how = {"cv": cv, "groups": groups, "params": params, "n_jobs": n_jobs, "error_score": error_score}
@@ -123,9 +123,9 @@ def guarded_cross_validate(
     (answer,) = answers
     if answer is None:
         raise ModelError(
-            "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which, and "
-            "a failure's words, are withheld, for they may quote the holdout; either is a fact about the holdout and "
-            f"took one charge (charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
+            "the model failed on the holdout, or X holds rows of the holdout, more than chance explains; which of "
+            "the two it was, and a failure's words, are withheld: they may reveal holdout data; either took one charge "
+            f"(charges left: {guard.charges_left}, queries left: {guard.queries_left}); try the model "
             "on training rows with the same columns, and find out where X came from"
         )
     scores["guard_answer"] = answer
@@ -137,7 +137,7 @@ def guarded_cross_validate(
 def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) -> float:
     """Return the mean over the folds in the metric's unit, and convert the folds' scores in `scores` to this unit."""
     train = scores.pop(f"train_{_PRIOR}", None)
-    if alone:  # under the names of cross_validate, where greater is better
+    if alone:  # also under cross_validate's own names, for which greater is better
         scores["test_score"] = scores[f"test_{_PRIOR}"]
         scores |= {} if train is None else {"train_score": train}
     sign = 1.0 if guard.metric.greater_is_better else -1.0
@@ -145,14 +145,14 @@ def _take_prior(scores: dict[str, Any], guard: ReusableHoldout, *, alone: bool) 
     prior = float(np.mean(scores[f"test_{_PRIOR}"]))
     if math.isnan(prior):
         raise InputError(
-            "every fold must have a score, for their mean is the prior; one has none; nothing was asked; "
+            "every fold must have a score: the prior is their mean; one fold has none; nothing was asked; "
             'error_score="raise" shows why'
         )
     return float(np.clip(prior, guard.metric.lower, guard.metric.upper))
 
 
 def _fit_params(estimator: Any, y: Any, cv: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return those of cross_validate's `params` that are passed to the estimator's `fit`."""
+    """Return the part of cross_validate's `params` that is passed on to the estimator's `fit`."""
     if not params or not get_config()["enable_metadata_routing"]:
         return params
     to_fit, to_split = (MethodMapping().add(caller="fit", callee=callee) for callee in ("fit", "split"))

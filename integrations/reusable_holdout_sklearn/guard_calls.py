@@ -1,4 +1,4 @@
-"""All calls of a guard that this package makes."""
+"""All calls to a guard that this package makes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 Way: TypeAlias = Literal["evaluate", "choose", "final"]
 
 _LONGEST_NAME = 120
-_MOST_READ = 10_000  # most characters of a repr that are read; it may hold data
+_MOST_READ = 10_000  # at most this many characters of a repr are read, because it may hold data
 
 
 # ---- what may be asked
@@ -59,7 +59,7 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
     check_is_guard(guard)
     if not guard.has_features:
         raise InputError(
-            "models are asked about with the holdout's features; this guard holds labels only; nothing was fitted; "
+            "to ask about models, a guard must hold features; this guard holds labels only; nothing was fitted; "
             "make it with ReusableHoldout(X, y, ...)"
         )
     if ask == "evaluate" and guard.plan.asks == "gates":
@@ -72,12 +72,12 @@ def check_guard(guard: ReusableHoldout, ask: Way = "evaluate") -> None:
 def check_room(
     guard: ReusableHoldout, ask: Way, candidates: int, priors: Sequence[float] | None = None
 ) -> None:
-    """Check that the guard has room for a final, or its plan for a choice, of this many candidates.
+    """Check that the guard can answer a final, or that its plan has room for a choice, of this many candidates.
 
     Raises
     ------
     BudgetError, InputError, Halted
-        If :mod:`reusable_holdout.guard.prospects` raises them. For a choice the message then also says how much room
+        If :mod:`reusable_holdout.guard.prospects` raises them. For a choice the message also says how much room
         nested loops need.
     """
     if ask == "final":
@@ -87,7 +87,7 @@ def check_room(
         prospects.check_choice(guard, candidates, priors)
     except (BudgetError, InputError) as error:
         raise type(error)(
-            f"{error}; each fold of an outer loop, such as a nested cross-validation, asks a choice of its own; make "
+            f"{error}; each fold of an outer loop, such as a nested cross-validation, makes a choice of its own; make "
             f"the guard with room for all of them: plan=Plan(choices=[{candidates}] * folds, ...), and at least "
             f"{candidates} * folds queries"
         ) from None
@@ -103,15 +103,15 @@ def can_leave_the_process(guard: ReusableHoldout) -> bool:
 
 
 def possible_replays(guard: ReusableHoldout, priors: Sequence[float]) -> int:
-    """Return how many of the models, counted from the first, can be answered.
+    """Return the number of models, counted from the first, about which the guard may answer.
 
-    All of them can, unless the guard has halted: then only replays of earlier questions can.
+    These are all models; after a halt, only those before the first one whose prior no earlier question had.
     """
     return prospects.could_replay(guard, priors) if guard.halted else len(priors)
 
 
 def is_known_choice(guard: ReusableHoldout, priors: Sequence[float]) -> bool:
-    """Return True if the guard may have been asked before for a choice with these priors, so that it is a replay."""
+    """Return True if an earlier choice may have had these priors, so that a new one may be a replay."""
     return prospects.could_have_chosen(guard, priors)
 
 
@@ -176,7 +176,7 @@ def ask_about_all(
     Returns
     -------
     answers : list of (Answer or None)
-        None for a model that failed on the holdout, and for each that a choice did not take.
+        None for a model that failed on the holdout, and for each model that a choice did not choose.
     best : int
         Place of the best model.
     """
@@ -192,7 +192,7 @@ def ask_about_all(
 def answer_once(guard: ReusableHoldout, model: Any, content: bytes, prior: float) -> float:
     """Ask about a fitted model and return the answer's value.
 
-    If the model was asked about before, with whatever prior, the recorded answer is repeated.
+    If the model was asked about before, with any prior, the recorded answer is repeated.
     """
     asked, name = Measured(model, content), printable_name(model)
     (found,) = guard.ask([Question("evaluate", asked, prior, name=name, once=True)])
@@ -220,7 +220,7 @@ def refusals() -> Iterator[None]:
     """Turn the guard's errors inside a ``with`` block into `Refused`.
 
     Loops of scikit-learn replace an ordinary exception by NaN; `Refused` stops them, also in worker processes. A
-    ``ModelError``, of a model that fails on the holdout, stays as it is: the loop's `error_score` decides about it.
+    ``ModelError`` stays as it is if a model fails on the holdout: the loop's `error_score` decides about it.
     """
     try:
         yield

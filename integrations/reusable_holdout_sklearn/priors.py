@@ -117,10 +117,10 @@ class PriorColumn(NamedTuple):
         return np.clip(self.factor * means + self.offset, metric.lower, metric.upper)
 
     def errors(self, results: dict[str, Any]) -> NDArray[np.float64]:
-        """Return the standard errors of these means in the metric's unit; 0 where the folds' scores are not kept.
+        """Return the standard errors of the priors in the metric's unit; 0 where the folds' scores are not kept.
 
-        A standard error of few folds is itself uncertain, and a hundred candidates have some that are far too small. So
-        none is below the root mean square of those that were fitted to as many rows.
+        A standard error from few folds is uncertain: among a hundred, some are far too small. So each is raised to the
+        root mean square of all errors of candidates fitted to the same number of rows, if it is smaller.
         """
         name = re.compile(rf"split\d+_test_{re.escape(self.key)}")
         folds = [np.asarray(results[key], dtype=np.float64) for key in results if name.fullmatch(key)]
@@ -182,8 +182,8 @@ def prior_column(search: Any, guard: ReusableHoldout, *, prior: str | None) -> P
         if rule is not None:
             return PriorColumn(key, *rule)
     raise InputError(
-        f"the search must be scored by the guard's metric, {metric.name}, for its cross-validation means are the "
-        f"priors; got scoring={scoring!r}; nothing was fitted; name it in scoring=, use "
+        f"the search must be scored by the guard's metric, {metric.name}, because its cross-validation means are "
+        f"the priors; got scoring={scoring!r}; nothing was fitted; name it in scoring=, use "
         "scoring=prior_scorer(guard), alone or in a dict with others, or say with prior= which key it is"
     )
 
@@ -196,7 +196,7 @@ def _default(search: Any) -> str | None:
 
 
 def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | None:
-    """Return the factor and the offset that turn this scorer's scores into the metric; None if there are none."""
+    """Return the factor and the offset that turn this scorer's scores into the metric; None if none are known."""
     if isinstance(scorer, PriorScorer):
         same = scorer.metric.describe() == metric.describe()
         return (1.0 if metric.greater_is_better else -1.0, 0.0) if same else None
@@ -208,7 +208,7 @@ def _rule(scorer: Any, metric: Metric, classes: int) -> tuple[float, float] | No
     if _is(metric, name):
         return 1.0, 0.0
     if name in _LOSSES and _is(metric, _LOSSES[name]):
-        halved = name == "neg_brier_score" and classes > 2  # the guard's is half of it
+        halved = name == "neg_brier_score" and classes > 2  # the guard's loss is half of scikit-learn's
         return (-0.5 if halved else -1.0), 0.0
     return None
 

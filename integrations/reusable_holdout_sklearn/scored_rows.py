@@ -1,6 +1,6 @@
 """A memory of the rows that each fitted model was scored on.
 
-By it a scorer recognises rows whose columns were shuffled, as permutation_importance shuffles them.
+With it a scorer recognises rows whose columns were shuffled, for example by permutation_importance.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Rows(NamedTuple):
     score : float
         The score as a fraction of the metric's range.
     columns : tuple of str
-        Digest of each column that was read, in the order of the rows; an empty string for a constant column.
+        Digest of the values of each compared column, in the order of the rows; empty for a constant column.
     values : tuple of str
-        Digest of the sorted values of each column.
+        Digest of the sorted values of each compared column.
     """
 
     score: float
@@ -71,8 +71,8 @@ class ScoredRows:
     def is_read_whole(self, model: Any, content: bytes) -> bool:
         """Remember that a model is scored; return False if its fingerprint differs each time it is taken.
 
-        Nobody can tell whether such a model was fitted again since it was last scored. It is recognised the second time
-        that the same object is scored.
+        Nobody can tell if such a model was fitted again since it was last scored. It is recognised when the same object
+        is scored for the second time.
         """
         number, forget = id(model), self._objects.pop
         known, before = self._objects.get(number, (lambda: None, content))
@@ -96,7 +96,7 @@ _OF_GUARDS: weakref.WeakKeyDictionary[Any, ScoredRows] = weakref.WeakKeyDictiona
 
 
 def scored_rows_of(guard: Any) -> ScoredRows:
-    """Return the memory of a guard's scored rows; all copies of its scorer in one process share it."""
+    """Return the rows that a guard's scorers have seen; all copies of a scorer in one process share them."""
     return _OF_GUARDS.setdefault(guard, ScoredRows())
 
 

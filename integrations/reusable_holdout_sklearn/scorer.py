@@ -55,7 +55,7 @@ def guarded_scorer(guard: ReusableHoldout) -> GuardedScorer:
     model, with its score on (X, y) as the prior. Do not pass the rows that the model was fitted on: its score there is
     a bad prior.
 
-    **What is refused.** Some calls are refused, at no cost: models of some of the columns, as RFECV and
+    **What is refused.** Some calls are refused, at no cost: models of only some columns, as RFECV and
     SequentialFeatureSelector fit them; TunedThresholdClassifierCV; early stopping of HistGradientBoosting; and rows
     with shuffled columns, so permutation_importance asks once and is refused at the first shuffle that changes the
     score.
@@ -152,8 +152,8 @@ class GuardedScorer:
         """Refuse a call that is not about a fitted model of the holdout's columns, or that lacks sample weights."""
         if getattr(estimator, "_in_fit", False):  # scikit-learn's mark during a fit
             raise InputError(
-                "a model must be fitted before a guard is asked about it; this one is being fitted, and would ask in "
-                f"each iteration to stop early; {_FREE}; stop by a plain score, as in "
+                "a model must be fitted before a guard is asked about it; this fit has not ended, and its early "
+                f"stopping would ask in each iteration; {_FREE}; stop by a plain score, as in "
                 f'{type(estimator).__name__}(early_stopping=True, scoring="loss"), and ask about the fitted model'
             )
         width, shape = self.guard.features, np.shape(X)
@@ -175,14 +175,14 @@ class GuardedScorer:
         rows = scored_rows_of(self.guard)
         if not rows.is_read_whole(estimator, content):
             raise InputError(
-                "the model must be one whose content can be read whole, to be scored twice: this one holds a lock, a "
-                f"handle or compiled code of your own, and may have been fitted again or not; {_FREE}; leave "
+                "a model can be scored twice only if it can be read whole, to see whether it was fitted again; this "
+                f"one holds a lock, a handle or compiled code of your own; {_FREE}; leave "
                 "return_train_score out, or ask guard.evaluate(model, prior=...)"
             )
         if rows.are_shuffled(content, X, y, score):
             raise InputError(
                 "a model is asked about once, and has one answer, whatever rows it is scored on; these are the rows of "
-                f"an earlier call with columns shuffled, whose score the guard cannot tell; {_FREE}; use a plain "
+                f"an earlier call with columns shuffled, and the guard cannot tell their score; {_FREE}; use a plain "
                 "scorer, as in permutation_importance(model, X, y, scoring=prior_scorer(guard)), on rows set aside "
                 "from training"
             )

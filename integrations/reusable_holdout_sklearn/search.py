@@ -52,7 +52,7 @@ TRUSTED_TYPES = [
     "reusable_holdout_sklearn.priors.PriorScorer",
     "reusable_holdout_sklearn.search.GuardedSearchCV",
 ]
-"""The types that ``skops.io.load(trusted=)`` and MLflow's ``skops_trusted_types=`` must allow besides the model's."""
+"""The types that ``skops.io.load(trusted=)`` and MLflow's ``skops_trusted_types=`` must allow, with the model's own."""
 
 _OF_THE_SEARCH = ("cv_results_", "multimetric_", "n_splits_", "scorer_")
 _OF_THE_BEST = ("classes_", "feature_names_in_", "n_features_in_")
@@ -68,9 +68,9 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     Parameters
     ----------
     search : estimator
-        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another with an `estimator`
-        and, once fitted, `cv_results_`. Its cross-validation means are the priors, so it must be scored by the guard's
-        metric: by scikit-learn's name, alone or among others, or by :func:`prior_scorer`, which is exact.
+        GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV, HalvingRandomSearchCV, or another search with an
+        `estimator` and, once fitted, `cv_results_`. Its cross-validation means are the priors, so it must measure the
+        guard's metric, alone or among others: by scikit-learn's name, or by :func:`prior_scorer`, which is exact.
     guard : ReusableHoldout
         A guard that was made with features.
     ask : {"final", "choose", "evaluate"}
@@ -85,7 +85,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         Ask about only this many candidates, the best by cross-validation; by default about all. In a search with
         rounds, such as successive halving, only the candidates of the last round count.
     refit : bool
-        Whether to keep the best model, as it was asked about; it is not fitted again.
+        True to keep the best model, the same object that was asked about; it is not fitted again.
     n_jobs : int, optional
         Number of parallel jobs for fits and predictions, as joblib counts them; by default the search's `n_jobs`.
 
@@ -104,7 +104,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         `best_answer_` with its record from the ledger. A pickle of the search holds it in place of the guard.
     guard_results_ : pandas.DataFrame
         The answers in order: candidate (index in `cv_results_`), params, cv_mean (the prior), answer, measured
-        (NaN if it agreed), charged, low, high, query, replayed. NaN for those that failed or that no choice took.
+        (NaN if it agreed), charged, low, high, query, replayed. NaN for candidates that failed or were not chosen.
     search_ : estimator
         The fitted search.
     cv_results_, multimetric_, n_splits_, scorer_
@@ -125,8 +125,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
 
     Notes
     -----
-    With "final" the best candidate is the one whose interval has the best worse end. A second `fit` is a free replay of
-    the same models, or refused. A clone is refused, because loops such as cross_validate fit one in each fold.
+    With "final" the best candidate is the one whose interval has the best worse end. A second `fit` is a free replay if
+    the models are the same, else it is refused. A clone is refused, for loops such as cross_validate fit one per fold.
 
     With "choose" the best candidate is the one that the guard chose. With "evaluate" its interval has the best worse
     end; for equal ones cross-validation's rank decides. An answer that was not charged is the cross-validation mean, so
@@ -178,7 +178,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Search, then ask.
+        """Run the search, then ask the guard about its candidates.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
             )
         if self.ask == "final" and self._is_cloned:
             raise InputError(
-                "a final is given once, and this search is a clone, of which a loop such as cross_validate fits one in "
+                "a final is given once, and this search is a clone: a loop such as cross_validate fits one clone in "
                 'each fold; nothing was fitted; search with ask="choose" inside loops, or fit this search itself'
             )
         if not isinstance(self.refit, bool):
@@ -245,8 +245,8 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         scorers = scorers_of(getattr(self.search, "scoring", None))
         if any(isinstance(scorer, GuardedScorer) for scorer in scorers.values()):
             raise InputError(
-                "the search inside must be scored on its folds; got a guarded scorer, which would ask once per fold "
-                "besides; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
+                "the search inside must be scored on its folds; got a guarded scorer, which would also ask once per "
+                "fold; nothing was fitted; use scoring=prior_scorer(guard) or the metric's name"
             )
         if self.ask != "evaluate":
             check_room(self.guard, self.ask, fewest_candidates(self.search, most))
@@ -295,7 +295,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def _tell(
         self, candidate: Candidate, answer: Answer | None, model: Measured, *, best: bool | None = None
     ) -> None:
-        """Keep an answer, and the candidate if it is the best: by the answers so far, then the rank, or as is said."""
+        """Keep an answer; keep its candidate if `best`, or by default if its interval, then its rank, is the best."""
         self._told.append((candidate, answer))
         if answer is None or best is False:
             return
@@ -303,7 +303,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
         score, worse = sign * answer.value, min(sign * answer.low, sign * answer.high)
         if best is None and self._best_rank is not None and (worse, -candidate.rank) <= self._best_rank:
             return
-        self._best_rank = worse, -candidate.rank  # an agreed value is a prior, and no measurement
+        self._best_rank = worse, -candidate.rank  # values do not rank: an agreed one is only a prior
         self.best_index_, self.best_params_ = candidate.place, candidate.parameters
         self.best_answer_, self.best_score_ = answer, score
         self.certificate_ = self.guard.certificate(answer)
@@ -323,7 +323,7 @@ class GuardedSearchCV(BestModel, MetaEstimatorMixin, BaseEstimator):  # type: ig
     def guard_results_(self) -> pd.DataFrame:
         """Table of the guard's answers, one line for each candidate; the class describes the columns."""
         if "_told" not in vars(self):
-            raise AttributeError("guard_results_ is there after fit")
+            raise AttributeError("guard_results_ exists only after fit; call fit first")
         return table_of(self._told, failed_is_charged=self.ask == "evaluate")
 
     # ---- what the fitted search and the best model have

@@ -1,7 +1,7 @@
-"""The adaptive code, which prices every outcome by what was public before it, and comparisons of two past questions.
+"""The adaptive code, which prices every outcome by the public history before it, and comparisons of past questions.
 
-It is far cheaper than the transcript code, which gives each position of a charge the same weight, if few teams are
-charged, and early: it counts how often each outcome has come in the same public context.
+The code counts how often each outcome has occurred in the same public context. If few teams are charged, and early, it
+is far cheaper than the transcript code, which gives each position of a charge the same weight.
 
 Two questions about one set of rows are compared by their released answers: nothing new is asked. The answers confine
 the difference of the two holdout values. The number of rows that can differ is public, because rows for which both
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # nats, and rows: both sides of a comparison are sums of a few
 
 @dataclass(frozen=True)
 class AdaptiveCode:
-    """Description length of a history whose every outcome was priced, agreement included.
+    """The description length of a history in which every outcome has a price, "agreed" too.
 
     Parameters
     ----------
@@ -42,20 +42,20 @@ class AdaptiveCode:
         final      nats + ln(1/phi)
 
     *Kraft.* Fix an index i below K + 1. Before the rows are read, each question of the strategy has outcomes whose
-    weights, conditional on the public history, sum to at most one; so by induction the histories before the batch in
-    which i lies, which are prefixes of one tree of which none continues another, weigh at most one together; and there
-    are K indices. A final is called where the strategy says so: again prefixes of which none continues another.
+    weights, conditional on the public history, sum to at most one. Take the histories before the batch that holds
+    i: they are prefixes in one tree, and none continues another. So, by induction, they weigh at most one together.
+    There are K indices. A final is called where the strategy says so: again no such history continues another.
     """
 
     queries: int
     final_share: float
 
     def length(self, *, query: int, charges: int, nats: float = 0.0) -> float:
-        """Return the description length of a question, in nats; the outcomes have paid for the number of charges."""
+        """Return the description length of a question, in nats; `nats` has the cost of all outcomes, charges too."""
         return math.log(self.queries) + nats - math.log1p(-self.final_share)
 
     def final_length(self, *, charges: int, nats: float = 0.0, last_charge: int | None = None) -> float:
-        """Return the description length of a final, in nats; infinite if nothing is kept for one."""
+        """Return the description length of a final, in nats; infinite if no share is kept for one."""
         return nats - math.log(self.final_share) if self.final_share else math.inf
 
 
@@ -65,7 +65,7 @@ class Priced(NamedTuple):
     Attributes
     ----------
     begun : mapping of str to float
-        First count of each outcome; public, and above 0.
+        Count of each outcome at the beginning; public, and above 0.
     seen : Counter of str
         Number of times that each outcome was released.
     """
@@ -126,8 +126,8 @@ def paired_length(*, queries: int, question: int, nats: float) -> float:
     -----
     ``ln K + nats + ln(i - 1) + ln 2`` for the i-th question. *Kraft.* Fix i: the histories before it weigh at most one
     together, at each of them there are i - 1 earlier questions, and either of the two may seem the better; and there
-    are K indices. What is certified of a pair depends on the later one's outcome, too, but only through a number that
-    the holdout's difference reaches; whether it reaches the least that suffices is one event, whatever is told.
+    are K indices. The certified statement depends on the later question's outcome, too, but only through a number that
+    the holdout's difference reaches. That it reaches the smallest sufficient number is one event for all outcomes.
 
     Examples
     --------
@@ -142,21 +142,21 @@ def paired_length(*, queries: int, question: int, nats: float) -> float:
 
 
 def lead_nats(lead: float, differing: int) -> float:
-    """Return the nats of evidence by which the model with the larger sum is better in the population.
+    """Return the evidence, in nats, that the model with the larger sum is better in the population.
 
-    If it were not better, it would lead by as much with probability at most ``exp(-nats)``.
+    If it were not better, it would lead by this much with probability at most ``exp(-nats)``.
 
     Parameters
     ----------
     lead : float
-        Sum over the rows of its losses' or scores' advantage, at least, each row's in [-1, 1].
+        A lower bound of the sum, over the rows, of its advantage in loss or score; each row's is in [-1, 1].
     differing : int
-        Rows that can have an advantage: on all others both predict the same.
+        Number of rows that can have an advantage: on all other rows both models predict the same.
 
     Returns
     -------
     float
-        0 without a lead.
+        The evidence in nats; 0 if there is no lead.
 
     Notes
     -----

@@ -1,9 +1,9 @@
-"""One-sided confidence bounds whose levels are logarithms: ``exp(-2000)`` is as good a level as 0.05.
+"""One-sided confidence bounds. They take the logarithm of a level, so that even ``exp(-2000)`` is a usable level.
 
 There are four families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
 for means of losses in [0, 1], McDiarmid for bounded differences, and bets on the odds for rows in time order.
-``*_lower`` bounds the population value from an observed value. ``*_reach_low`` is its inverse: it returns the
-observation that a given bound needs. The upper side is the mirror image. Every function takes floats and arrays.
+``*_lower`` bounds the population value from an observed value. ``*_reach_low`` is its inverse: it returns the observed
+value a given bound needs. The upper side is the mirror image. Every function takes floats and arrays.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class ConfidenceBound:
     Parameters
     ----------
     family : {"binomial", "bounded", "bounded-difference", "odds"}
-        Mean of 0/1 losses (exact binomial), statistic with the exponential moments of a mean of so many losses in [0,
-        1] (kl-Chernoff), bounded differences (McDiarmid), mean of losses in [0, 1] in time order (:func:`odds_lower`).
+        A mean of 0/1 losses (exact binomial), a statistic with the exponential moments of a mean of `rows` losses in
+        [0, 1] (kl-Chernoff), one with bounded differences (McDiarmid), or a mean in time order (:func:`odds_lower`).
     rows : int
         Number of rows that count, >= 1.
     sum_of_squares : float
@@ -114,8 +114,8 @@ class ConfidenceBound:
     Notes
     -----
     For family "bounded" the narrower of kl-Chernoff and McDiarmid is taken at each value. That costs nothing: each side
-    misses when the value is beyond a number that the population value fixes, and the narrower bound's number is one of
-    the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
+    misses if the observed value is beyond a limit that depends on the population value alone, and the narrower bound's
+    limit is one of the two. For a plain mean it is always kl-Chernoff (Pinsker's inequality).
 
     Examples
     --------
@@ -134,7 +134,7 @@ class ConfidenceBound:
         check_rows(self.rows)
         if self.family not in get_args(_Family):
             known = ", ".join(get_args(_Family))
-            raise InputError(f"family must be one of {known}, {self.family!r} came; correct it")
+            raise InputError(f"family must be one of {known}; got {self.family!r}; correct it")
         mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=0.0)
 
     def lower(self, value: Real | float, *, log_level: Real | float) -> Real:
@@ -156,7 +156,7 @@ class ConfidenceBound:
         return cast("Real", mirrored(self._mirrored.lower(1.0 - value, log_level=log_level)))
 
     def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Return the least observed value for which ``lower`` reaches the target; -inf: always, +inf: never."""
+        """Return the least observed value for which ``lower`` reaches the target; -inf if all do, +inf if none."""
         if self.family == "binomial":
             return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
         if self.family == "odds":
@@ -171,7 +171,7 @@ class ConfidenceBound:
         return cast("Real", found)
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
-        """Return the largest observed value for which ``upper`` stays within the target; +inf: always, -inf: never."""
+        """Return the largest observed value for which ``upper`` is within the target; +inf if all are, -inf if none."""
         return cast("Real", 1.0 - self._mirrored.reach_low(mirrored_target(target), log_level=log_level))
 
     def of_rows(self, rows: int) -> ConfidenceBound:
@@ -220,12 +220,12 @@ def binomial_upper(value: Number, *, rows: int, log_level: Number) -> Number:
 def binomial_reach_low(target: Number, *, rows: int, log_level: Number) -> Number:
     """Return an observed mean of 0/1 losses from which on :func:`binomial_lower` reaches a target.
 
-    The smallest such value lies less than 1/rows below. It is -inf where every value will do (target <= 0), +inf where
-    none will; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
+    The result exceeds the smallest such mean by less than 1/rows. It is -inf if every mean reaches the target (<= 0),
+    +inf if none does; a positive target below 1e-300 is taken to be 1e-300. With a real x that solves
     ``log I_target(x, rows - x + 1) = log_level`` the result is ``x / rows``, rounded up.
     """
     counting = _counting_slack(rows)
-    slack = (counting + counting) / rows  # the bound's own, and once more
+    slack = (counting + counting) / rows  # the lower bound's slack, twice
     return _reach_low(solve_binomial_reach, target, rows, log_level, accuracy=2e-9, slack=slack)
 
 
@@ -290,7 +290,7 @@ def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:
     f = functions(level)
     if not (f.every(level <= 0.0) and f.every(squares >= 0.0)):
         raise InputError(
-            "sum_of_squares must be >= 0 and log_level the natural log of a level in (0, 1]; correct them"
+            "sum_of_squares must be >= 0, and log_level must be the natural log of a level in (0, 1]; correct them"
         )
     return f.sqrt(-0.5 * level * squares)
 
@@ -306,7 +306,7 @@ def _checked(value: Number, log_level: Number, rows: int) -> tuple[Number, Numbe
     if not every((level > -1e100) & (level <= _LOG_HALF)):
         raise InputError("log_level must be the natural log of a level in (0, 0.5]; give log(0.05), not 0.05")
     if not every(value == value):  # noqa: PLR0124 - NaN alone differs from itself
-        raise InputError("observed values and targets must be numbers, NaN came; leave them out")
+        raise InputError("observed values and targets must be numbers; got NaN; leave them out")
     return value, level
 
 
@@ -314,7 +314,7 @@ def _lower_of_count(x: Number, rows: int, level: Number) -> Number:
     return solve_where(x > 0.0, solve_binomial, 0.0, x, rows - x, level)
 
 
-# Between charges the level stays and counts repeat: a question then costs a look-up.
+# Between charges the level stays the same, and counts repeat: most questions then cost a look-up.
 _kept = lru_cache(maxsize=4096)(_lower_of_count)
 
 
@@ -332,11 +332,11 @@ def _reach_low(
     accuracy: float,
     slack: float,
 ) -> Number:
-    """Return the value whose lower bound is the target; infinite if there is none, or if every value will do."""
+    """Return the value whose lower bound is the target; infinite if no value has it, or every value suffices."""
     target, level = _checked(target, log_level, rows)
     f = functions(target)
     rounding = margin(float(rows), level)
-    level = level - rounding - rounding - accuracy  # as often as the lower bound's level was, and once more
+    level = level - rounding - rounding - accuracy  # the lower bound lowers it once: once more
     inside = f.least(f.most(target, 1e-300), 1.0)
     p = inflated(inside)
     possible = rows * f.log(p) <= level
@@ -357,7 +357,7 @@ def fixed_queries_half_width(bound: ConfidenceBound, *, queries: int, beta: floa
     queries : int
         Number of questions, >= 1.
     beta : float
-        Failure probability of all together, in (0, 1).
+        Failure probability of all intervals together, in (0, 1).
     estimate : float
         Observed value in [0, 1].
 

@@ -30,7 +30,7 @@ Decides: TypeAlias = Literal["distance", "evidence", "sets"]
 GRID_SLACK = 8.0 * 2.0**-32
 """Bound of all rounding to the noise grid: of statistic, losses, prior, threshold and tails."""
 
-_LOG_HALF = math.log(0.5)  # no side of an interval is certified at less
+_LOG_HALF = math.log(0.5)  # the largest log failure probability of a side
 _TOLERANCE_GRID = 2.0**-20  # of the range
 _AFFORDED = 1e-9  # nats: rounding of sums that were added up in another order
 
@@ -56,22 +56,22 @@ class Certificate:
     least_threshold : float
         Lower limit of derived thresholds.
     charge_nats, reserved_nats : float
-        Cost of the most expensive charge, and nats that may be released beside the charges.
+        Cost of the most expensive charge, and nats that may be released in addition to the charges.
     decides : {"distance", "evidence", "sets"}
         Rule that picks an outcome. For "sets" the value is a ratio, and `bound` does not apply to it.
     shares : Shares
         Shares of the sides of an interval in a question's failure probability.
     fixed_threshold : float, optional
-        A threshold that a user stated, or that a board has: the same at every prior.
+        A threshold that a user has stated, or a board's. It is the same at every prior.
     threshold_sds : float
-        Threshold in standard deviations of an honest deviation, `least_threshold` at `estimate`: then what is charged
-        does not depend on what was told, and the intervals widen instead. 0 if thresholds follow from the tolerance.
+        Threshold in standard deviations of an honest deviation, each `least_threshold` at `estimate`. Then charges do
+        not depend on earlier answers; the intervals widen instead. 0 if thresholds follow from the tolerance.
     prior_error : float
         Stated standard deviation of an honest prior's own error, the same at every prior; 0 if none was stated.
     mechanism : str
-        Name of the mechanism whose noise it has.
+        Name of the mechanism that adds the noise.
     view : int
-        Number of the metric among those of the rows.
+        Number of this metric among all metrics of the rows.
     told_before : float
         Nats released about the rows before the first question.
     sensitivity : float
@@ -83,12 +83,12 @@ class Certificate:
     noisy : bool
         True if other questions about the rows have noise: a share of the failure probability pays for it here, too.
     adaptive : bool
-        True if every outcome is priced by what was public before it: then intervals grow, and no number of charges is
-        promised.
+        True if every outcome is priced by the public history before it. Then intervals grow, and no number of charges
+        is promised.
     final_share : float
         Share of the failure probability that is kept for the final.
     first_share : float
-        Share of the questions' weight for histories without a charge; 0 for an even one.
+        Share of the questions' weight for histories without a charge; 0 for the transcript code's default.
     theory : Theory
         Edition of the constants.
     """
@@ -129,12 +129,12 @@ class Certificate:
 
     @cached_property
     def tails(self) -> NoiseTails:
-        """Reach of the mechanism's noise."""
+        """The reach of the mechanism's noise: the largest noise that intervals allow for."""
         return NoiseTails(self.queries, self.charges, self.beta, self.mechanism, self.view, self.theory)
 
     @cached_property
     def comparison_tail(self) -> float:
-        """Reach of a comparison's noise and rounding."""
+        """The largest noise and rounding of a comparison that intervals allow for."""
         return self.tails.comparison * self.noise_scale + GRID_SLACK
 
     @property
@@ -145,7 +145,7 @@ class Certificate:
 
     @cached_property
     def answer_tail(self) -> float:
-        """Reach of a charged value's noise and rounding."""
+        """The largest noise and rounding of a charged value that intervals allow for."""
         return self.tails.answer * self.noise_scale + GRID_SLACK
 
     # ---- description lengths
@@ -159,18 +159,18 @@ class Certificate:
         return self.code.length(query=self.queries, charges=made, nats=told)
 
     def final_length(self, *, charges: int, nats: float, last_charge: int | None = None) -> float:
-        """Return the description length of a final in this state, of its first answer if that has all its weight."""
+        """Return the description length of a final in this state, if it has one answer; several share the weight."""
         return self.code.final_length(charges=charges, nats=nats + self.told_before, last_charge=last_charge)
 
     @cached_property
     def affordable_length(self) -> float:
-        """The description length at which the plan's promise ends: the largest before the last charge."""
+        """The largest description length of a question before the last charge; the plan's promise ends there."""
         return self._dearest(charges=0, nats=self.reserved_nats)
 
     def room(self, *, charges: int, nats: float) -> float:
         """Return the nats that reveals and choices may still cost, so that charges can be paid and the tolerance holds.
 
-        `charges` and `nats` were spent before.
+        `charges` and `nats` are those spent so far.
         """
         if self.adaptive:
             return math.inf
@@ -202,20 +202,20 @@ class Certificate:
         return Interval(self.bound.lower(low, log_level=level), self.bound.upper(high, log_level=level))
 
     def final_set(self, length: float, guess: float | None = None) -> EvidenceSet:
-        """Set that a final by evidence shows at a description length; `guess` is the plan's estimate by default."""
+        """Return the confidence set of a final that evidence decides; `guess` is the plan's estimate by default."""
         return self.evidence_set(self.needed(length, 0.5), self.estimate if guess is None else guess)
 
     def evidence_set(self, nats: float, guess: float) -> EvidenceSet:
-        """Return the confidence set by the rows' evidence, at this level for each end, around a guessed mean."""
+        """Return the confidence set that needs evidence of `nats` for each end; `guess` is a guess of the mean."""
         return EvidenceSet(nats, self.bound.rows, guess, cast("float", self.spread), self.theory)
 
     def likely_half_width(self, nats: float, estimate: float) -> float:
-        """Return the half-width of the confidence set for rows of the guessed spread, at this level for each end."""
+        """Return the half-width of the confidence set for rows of guessed spread; each end needs `nats`."""
         least, most = self.evidence_set(nats, estimate).likely
         return (most - least) / 2.0
 
     def agreed_around(self, length: float) -> Interval:
-        """Return the interval of an agreed answer at `estimate`, for a threshold that is constant."""
+        """Return the interval of an agreed answer at `estimate`, if the threshold is constant."""
         at = self.estimate
         if self.decides != "distance":
             reach = self.tolerance_at(length)
@@ -224,14 +224,14 @@ class Certificate:
         return self.around(at - reach, at + reach, length=length, share=self.shares.agreed)
 
     def agreed_reach(self, length: float) -> float:
-        """Return the distance to the farther end of this interval; a gate leaves one of them open."""
+        """Return the distance from `estimate` to the farther end of `agreed_around`; a gate leaves one end open."""
         if self.decides != "distance":
             return self.tolerance_at(length)
         low, high = self.agreed_around(length)
         return max(self.estimate - float(low), float(high) - self.estimate)
 
     def half_width(self, *, charges: int, nats: float, estimate: float) -> float:
-        """Return the half-width of an agreed answer's confidence bound alone, around ``estimate``."""
+        """Return the half-width of an agreed answer's confidence bound at ``estimate``, without threshold and noise."""
         length = self.code.length(query=self.queries, charges=charges, nats=nats + self.told_before)
         return self._half_width(length, self.shares.agreed, estimate, self.decides != "distance")
 
@@ -255,7 +255,7 @@ class Certificate:
         return Evidence(named, least, sides, self.theory.check_bets)
 
     def named_evidence(self, named: float, nats: float) -> SuitedNull:
-        """Return the test that the population value is at least what was named, with bets for so many nats."""
+        """Return the test that the population value is at least the named value; its bets suit evidence of `nats`."""
         spread = max(cast("float", self.spread), GRID_SLACK)
         best = math.sqrt(2.0 * (nats + self.theory.gate_bets_lose) / self.bound.rows) / spread
         return SuitedNull(named + GRID_SLACK, spread, self.theory.check_bets, best, self.theory.gate_bets)
@@ -271,9 +271,9 @@ class Certificate:
     def threshold(self, prior: Numbers, *, charges: int, nats: float) -> Numbers:
         """Return the largest deviation from this prior that is not corrected.
 
-        It is a number of standard deviations of an honest deviation from this prior, whatever was told. In editions
-        before the fourth it is the largest T such that ``[lower(a - T - t), upper(a + T + t)]`` stays within
-        ``a +- tolerance``, and changes when something is released.
+        It is a number of standard deviations of an honest deviation from this prior, whatever was released. In editions
+        before the fourth it changes with each release: with prior a and noise reach t, it is the largest T such that
+        ``[lower(a - T - t), upper(a + T + t)]`` stays within ``a +- tolerance``.
         """
         if self.is_constant:
             return self.constant_threshold(prior)
@@ -281,19 +281,19 @@ class Certificate:
 
     @property
     def is_constant(self) -> bool:
-        """True if the threshold does not depend on what was told."""
+        """True if the threshold does not depend on what was released before."""
         return self.fixed_threshold is not None or self.threshold_sds > 0.0
 
     @property
     def threshold_at_estimate(self) -> float:
-        """A threshold in standard deviations, at `estimate`; 0 if it is fixed, or follows from the tolerance."""
+        """The threshold at `estimate` if it is stated in standard deviations, else 0."""
         return 0.0 if self.fixed_threshold is not None else self.threshold_sds * self.least_threshold
 
     def constant_threshold(self, prior: Numbers, beyond: Numbers = 0.0) -> Numbers:
         """Return the threshold at a prior, which is the fixed one, or a number of standard deviations.
 
         The standard deviation of a mean of losses in [0, 1] is at most ``sqrt(b (1 - b) / n)``, with b the prior after
-        four more rows, two of them right. `beyond` is what a question's own prior error adds.
+        four more rows, two of them right. `beyond` is the further standard deviation of a question's prior.
         """
         if self.fixed_threshold is not None:
             return prior * 0.0 + self.fixed_threshold
@@ -309,10 +309,10 @@ class Certificate:
         return cast("Numbers", (here * (1.0 - here)) ** 0.5 / (at * (1.0 - at)) ** 0.5)
 
     def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
-        """Return the tolerance of an agreement that evidence decides, at a description length.
+        """Return how far the population value may be from an agreed prior if evidence decides, at a description length.
 
-        It is the plan's, or for a constant threshold the smallest one at which a prior at `estimate` is agreed up to
-        the threshold by rows of the guessed spread.
+        It is the plan's tolerance. For a constant threshold it is the smallest tolerance at which rows of the guessed
+        spread still agree with a prior whose deviation is the threshold.
         """
         return _tolerance_at(self, length, beyond) if self.threshold_sds else self.tolerance
 
@@ -344,19 +344,19 @@ class ThresholdTable:
     """The thresholds after a number of charges, rounded down to a table over the priors.
 
     An agreed answer keeps the certificate's tolerance as with the exact threshold, which is at most 2e-4 larger. The
-    state changes only at charges, so a question costs a look-up instead of two inversions.
+    table changes only at charges, so a question costs a look-up instead of two inversions.
 
     Parameters
     ----------
     certificate : Certificate
         The plan's certificate.
     charges, nats : int, float
-        Charges made, and the description length of their values.
+        Charges made so far, and the nats that were spent.
 
     Notes
     -----
     The exact threshold is the smaller of two smooth functions of the prior, each without a dip inside a cell of
-    1/2,048 of the range, so the smaller of a cell's two ends is a lower bound on it (tested).
+    1/2,048 of the range, so the smaller of its values at a cell's two ends is a lower bound on it (tested).
     """
 
     def __init__(self, certificate: Certificate, *, charges: int, nats: float) -> None:
@@ -389,7 +389,7 @@ def _cells(certificate: Certificate, charges: int, nats: float) -> NDArray[np.fl
 
 @lru_cache(maxsize=1024)
 def _tolerance_at(certificate: Certificate, length: float, beyond: float) -> float:
-    """Return the smallest tolerance that keeps a constant threshold, on a grid that rounding cannot cross."""
+    """Return the smallest tolerance that keeps a constant threshold, on a grid coarser than any rounding."""
     at = certificate.estimate
     least = float(certificate.constant_threshold(at, beyond))
     kept, refused = 1.0, least

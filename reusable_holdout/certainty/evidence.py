@@ -61,12 +61,12 @@ class EvidenceRows(NamedTuple):
 
     @property
     def mirrored(self) -> EvidenceRows:
-        """One minus each value."""
+        """The rows with each value replaced by one minus it."""
         return EvidenceRows(1.0 - self.values, self.counts, self.weights)
 
     @property
     def mean(self) -> float:
-        """Their weighted mean; 0.5 if none has a weight."""
+        """The weighted mean of the rows; 0.5 if the weights sum to 0."""
         whole = self.counts if self.weights is None else self.counts * self.weights
         total = float(whole.sum())
         return float(self.values @ whole) / total if total else 0.5
@@ -77,7 +77,7 @@ class EvidenceRows(NamedTuple):
 
 
 def rounded(terms: NDArray[np.float64]) -> tuple[EvidenceRows, EvidenceRows]:
-    """Return counted rows that are rounded down, and up, to 2^-16: for each side the one with less evidence."""
+    """Return the rows counted, once rounded down to 2^-16, once up; evidence on the low, or high, side only falls."""
     scaled = terms * _CELLS
     down, up = (np.bincount(places.astype(np.int64)) for places in (scaled, np.ceil(scaled)))
     return _counted(down), _counted(up)
@@ -99,7 +99,7 @@ def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
     mean : float
         In [0, 1].
     spread : float
-        Standard deviation; more than rows of this mean can have is taken as the most they can have.
+        Standard deviation; if it is too large for rows of this mean, the largest possible one is taken.
     count : float
         Number of rows.
     """
@@ -116,9 +116,9 @@ def likely_rows(mean: float, spread: float, count: float) -> EvidenceRows:
 
 
 def worst_rows(mean: float, count: float) -> EvidenceRows:
-    """Return rows with values 0 and 1, which have the least evidence of all rows of this mean.
+    """Return rows of 0 and 1 with this mean: among all rows with this mean, they have the least evidence.
 
-    They have the least because a bet's gain is concave in a row.
+    The reason is that a bet's gain is a concave function of the row's value.
     """
     return EvidenceRows(np.array([1.0, 0.0]), count * np.array([mean, 1.0 - mean]))
 
@@ -149,10 +149,10 @@ def mixed(logs: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Null:
-    """Hypothesis that a mean of independent terms in [0, 1] is at most a number, to be bet against.
+    """The hypothesis that a mean of independent terms in [0, 1] is at most a number; bets are made against it.
 
-    There is no evidence against a mean of 1 or more, and none is needed against 0 or less. The tolerance, > 0, is the
-    expected distance of the rows above the mean; the sizes of the bets follow from it.
+    There is no evidence against a mean of 1 or more, and none is needed against 0 or less. The tolerance, > 0, is how
+    far above the mean the rows are expected to lie; the sizes of the bets follow from it.
 
     Notes
     -----
@@ -162,11 +162,11 @@ class Null:
 
     has expectation at most 1 if the weighted mean of the terms' expectations is at most m: each factor has expectation
     1 + l_k u_r (mu_r - m), the logarithm is concave, and sum_r u_r (mu_r - m) <= 0. So it exceeds 1/alpha with
-    probability at most alpha (Markov). With bets in proportion to 1/m it falls in m, so what is excluded lies below
-    what is not.
+    probability at most alpha (Markov). With bets in proportion to 1/m, E falls as m grows, so every excluded mean
+    lies below every mean that is not excluded.
 
-    Weights may be random, too: of independent draws (x_r, u_r) of one law each factor has expectation 1 at the ratio
-    E[u x] / E[u], and at most 1 above it.
+    Weights may be random, too: for independent draws (x_r, u_r) from one distribution, each factor has expectation 1
+    if m is the ratio E[u x] / E[u], and at most 1 if m is larger.
 
     References
     ----------
@@ -179,9 +179,9 @@ class Null:
 
     @cached_property
     def bets(self) -> NDArray[np.float64]:
-        """The bets l, geometrically spaced: from less than is best for terms that are 0 or 1, to one that risks most.
+        """The bets l, geometrically spaced: the smallest is below the best bet for 0/1 terms, the largest risks most.
 
-        Their best bet is the distance over m(1 - m); terms of less variance allow larger ones.
+        For 0/1 terms the best bet is the distance over m(1 - m); terms of less variance allow larger bets.
         """
         mean = max(self.mean, _LEAST_MEAN)
         most = self.sizes.largest / mean
@@ -205,7 +205,7 @@ class Null:
 
     @property
     def sensitivity(self) -> float:
-        """Most that ln E changes when one row does; 0 where it is fixed."""
+        """The largest change of ln E when one row changes; 0 if ln E is fixed."""
         if not 0.0 < self.mean < 1.0:
             return 0.0
         mean, bet = max(self.mean, _LEAST_MEAN), float(self.bets[-1])
@@ -214,19 +214,19 @@ class Null:
 
 @dataclass(frozen=True)
 class SuitedNull(Null):
-    """Hypothesis that is bet against with a few multiples of one bet, the best one for rows of a guessed spread."""
+    """A hypothesis tested with a few multiples of one bet, namely the best bet for rows of a guessed spread."""
 
     best: float = 1.0
     multiples: tuple[float, ...] = (1.0,)
 
     @cached_property
     def bets(self) -> NDArray[np.float64]:
-        """The bets, each at most the one that could lose most of what is held."""
+        """The bets; with the largest allowed one, a row could lose the fraction `sizes.largest` of the stake."""
         most = self.sizes.largest / max(self.mean, _LEAST_MEAN)
         return np.minimum(self.best * np.array(self.multiples), most)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Return the nats of terms and weights in [0, 1], both of shape (rows,)."""
+        """Return the evidence in nats, for terms and weights in [0, 1], both of shape (rows,)."""
         return self.log_evidence(terms, weights)
 
 
@@ -268,7 +268,7 @@ class Evidence:
         return None if self.sides == "low" else Null(mean, self.tolerance, self.sizes)
 
     def of_rows(self, terms: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
-        """Return the nats of the side with less evidence; infinite if both sides are beyond the bounds.
+        """Return the nats of the side with less evidence; infinite if both sides lie beyond 0 and 1.
 
         If there are very many rows without weights, they are rounded, for each side towards less evidence.
         """
@@ -278,7 +278,7 @@ class Evidence:
         return low if self._high is None else min(low, self._high.log_evidence(1.0 - terms, weights))
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> float:
-        """Return the nats, as `of_rows` does, of rows known up to their order; `above` is for the upper side."""
+        """Return the nats, as `of_rows` does, from counted values; the upper side takes `above` if it is given."""
         return min(self._nats(rows, high=False), self._nats(rows if above is None else above, high=True))
 
     def _nats(self, rows: EvidenceRows, *, high: bool) -> float:
@@ -288,11 +288,11 @@ class Evidence:
 
     @cached_property
     def sensitivity(self) -> float:
-        """Most that it changes when one row does."""
+        """The largest change of the evidence, in nats, when one row changes."""
         return max(side.sensitivity for side in (self._low, self._high) if side is not None)
 
     def reach(self, nats: float, rows: Callable[[float], EvidenceRows], *, above: bool) -> float:
-        """Return the farthest distance of the rows' mean above (or below) the named value at which `nats` remain.
+        """Return how far the rows' mean may lie above (or below) the named value and still give evidence of `nats`.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class Evidence:
         Returns
         -------
         float
-            Negative if they must lie on the other side; -inf if not even there.
+            Negative if the mean must lie on the other side; -inf if the evidence is too small there, too.
         """
         sign = 1.0 if above else -1.0
 
@@ -320,7 +320,7 @@ class Evidence:
 
         ahead, behind = (1.0 - self.named, self.named) if above else (self.named, 1.0 - self.named)
         far = min(self.tolerance, ahead)
-        # beyond the other side of the tolerance there is no evidence for both sides, but for the one that is asked for
+        # beyond the tolerance on the other side, a test of both sides has no evidence; a test of one side may have some
         near = -self.tolerance if self.sides == "both" else -behind
         refused = far, spare(far)
         if refused[1] >= 0.0:

@@ -18,7 +18,7 @@ __all__ = ["EvidenceSet"]
 
 @dataclass(frozen=True)
 class EvidenceSet:
-    """Interval of a mean of independent terms in [0, 1]; each end misses with probability at most exp(-nats).
+    """The interval of a mean of independent terms in [0, 1]; each end misses with probability at most exp(-nats).
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ class EvidenceSet:
         Number of rows, which determines the sizes of the bets.
     mean, spread : float
         Guesses of the rows' mean and standard deviation, made before they are read: most of the stake is on the bet
-        that suits such rows best. No end's validity rests on them.
+        that suits such rows best. The ends are valid for any guess.
     theory : Theory
-        Its `set_bets` are the further bets: the smallest is as good for a mean of 1/100.
+        Its `set_bets` give the other bets; the smallest suits a mean of 1/100.
 
     Notes
     -----
@@ -65,14 +65,14 @@ class EvidenceSet:
         return bets, np.log(weights)
 
     def _suited(self, mean: float) -> float:
-        """Return the bet that wins most, on rows of the guessed spread, against the mean that they just exclude."""
+        """Return the bet that wins most against the largest mean that rows of the guessed spread exclude."""
         rows, largest = likely_rows(mean, self.spread, float(self.rows)), self.theory.set_bets.largest
         if len(rows.values) < 2:
             return largest
         excluded, kept, bet = 0.0, mean, largest
         for _ in range(self.theory.set_halvings):
             middle = (excluded + kept) / 2.0
-            if middle <= 0.0:  # of a mean near the least number there is
+            if middle <= 0.0:  # `mean` is close to the smallest float
                 break
             up, down = rows.values - middle
             bet = min(largest, (mean - middle) / (-up * down) * middle) if down < 0.0 else largest
@@ -106,7 +106,7 @@ class EvidenceSet:
         return lowest(terms, self.mean), 1.0 - lowest(1.0 - terms, 1.0 - self.mean)
 
     def of(self, rows: EvidenceRows, above: EvidenceRows | None = None) -> tuple[float, float]:
-        """Return the ends, as `of_rows` does, of rows known up to their order; `above` is for the upper end."""
+        """Return the ends, as `of_rows` does, from counted values; the upper end takes `above` if it is given."""
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
             if self.theory.odds:
@@ -133,7 +133,7 @@ class EvidenceSet:
         return self.of(likely_rows(self.mean, self.spread, self.rows))
 
     def lowest(self, guess: float, won: Callable[[float, NDArray[np.float64]], NDArray[np.float64]]) -> float:
-        """Return the largest value such that evidence of another form excludes it and all below; see `excludes`.
+        """Return the largest value that evidence of another form excludes, with all smaller ones; see `excludes`.
 
         The result may be a little too small.
         """

@@ -1,4 +1,4 @@
-"""Exact intervals of scores that are made of counts: a class's ratio of counts, and Matthews's correlation."""
+"""Exact intervals of scores that depend on counts alone: a class's ratio, such as F1, and Matthews's correlation."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def share_interval(hits: float, rows: float, nats: float) -> tuple[float, float]
 def ratio_interval(
     values: NDArray[np.float64], weights: NDArray[np.float64], counts: NDArray[np.float64], nats: float
 ) -> tuple[float, float] | None:
-    """Return the exact interval of a ratio ``E[weight * value] / E[weight]``, or None if its rows do not allow one.
+    """Return the exact interval of a ratio ``E[weight * value] / E[weight]``, or None if the rows do not allow one.
 
-    They do if values are 0 and 1, one kind of rows, of a weight u > 0, has value 1 (hits), and all others have a weight
-    w > 0.
+    They allow one if all values are 0 or 1, all rows with value 1 (hits) have one weight u > 0, and all other rows have
+    one weight w > 0.
 
     Notes
     -----
     Let J be the share of hits among rows of weight above 0, in the population. Given the number of such rows, hits are
-    Binomial with this J, whatever that number is. The ratio is ``u J / (u J + w (1 - J))``, which rises in J: of an F1
+    Binomial with this J, whatever that number is. The ratio is ``u J / (u J + w (1 - J))``, which rises in J. For F1,
     u = 1 and w = 1/2, so that F1 = 2 J / (1 + J).
     """
     hit, missed = values == 1.0, values == 0.0
@@ -68,9 +68,9 @@ def matthews_interval(
     Parameters
     ----------
     hits, positives : int
-        Rows of the positive class that are predicted right, and all of them, >= 1.
+        Number of rows of the positive class that are predicted right, and of all its rows, >= 1.
     rejected, negatives : int
-        The same of the other class.
+        The same numbers for the other class.
     nats : float
 
     Notes
@@ -78,8 +78,8 @@ def matthews_interval(
     Each end rests on one side of the exact intervals of recall s and of specificity t. At a share P of positives the
     correlation is ``(s + t - 1) sqrt(P (1 - P) / (q (1 - q)))``, where q is the share that is predicted positive. Its
     derivative in s has the sign of ``2 q (1 - q) - P (s + t - 1)(1 - 2 q) = q + (1 - t)(1 - 2 q)``, which is at least
-    ``min(q, 1 - q)``; exchanging the classes, the same holds of t. So it is least at both lower ends, and largest at
-    both upper ends.
+    ``min(q, 1 - q)``; exchanging the classes, the same holds for t. So the correlation is least at both
+    lower ends, and largest at both upper ends.
     """
     level, share = nats + math.log(2.0), positives / (positives + negatives)
     recalls, others = share_interval(hits, positives, level), share_interval(rejected, negatives, level)

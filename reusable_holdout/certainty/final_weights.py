@@ -13,9 +13,9 @@ from reusable_holdout.errors import InputError
 __all__ = ["WEIGHT_UNITS", "final_weights", "weight_nats"]
 
 WEIGHT_UNITS = 1 << 20
-"""Units in which weights are kept; all weights of a final together are at most so many."""
+"""Number of units in a weight of one; all weights of a final together have at most this many."""
 
-_BELOW, _ABOVE, _NODES = 6.0, 8.0, 281  # of the quadrature, in errors of a prior around the best prior
+_BELOW, _ABOVE, _NODES = 6.0, 8.0, 281  # the quadrature's range around the best prior, in a prior's errors
 
 
 def final_weights(priors: Sequence[float], error: float, units: int = WEIGHT_UNITS) -> list[int]:
@@ -28,7 +28,7 @@ def final_weights(priors: Sequence[float], error: float, units: int = WEIGHT_UNI
     error : float
         Standard deviation of a prior's own error, > 0.
     units : int
-        Units to divide.
+        Number of units to divide.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def final_weights(priors: Sequence[float], error: float, units: int = WEIGHT_UNI
 
 
 def weight_nats(weight: int | None) -> float:
-    """Return what a weight costs: minus its logarithm, in nats; without a weight nothing."""
+    """Return the cost of a weight: minus its logarithm, in nats; 0 for None."""
     return 0.0 if weight is None else math.log(WEIGHT_UNITS / weight)
 
 
@@ -81,7 +81,7 @@ def _by_rank(priors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _chances_to_be_best(priors: NDArray[np.float64], error: float) -> NDArray[np.float64]:
-    """Return the probability that each is the best, for independent normal errors, up to the quadrature."""
+    """Return each prior's probability to be the best, for independent normal errors, integrated numerically."""
     from scipy.special import log_ndtr  # noqa: PLC0415 - slow to import, and only a final of several needs it
 
     nodes = np.linspace(-_BELOW, _ABOVE, _NODES)  # in errors above the best prior

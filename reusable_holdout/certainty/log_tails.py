@@ -1,12 +1,12 @@
 """Logs of binomial tails and of Chernoff's bound, and the points at which they reach a level; for floats and arrays.
 
 The tail is ``P(X = x) x (1 - p) / s`` with a continued fraction ``s`` that is also the derivative of the log tail in
-the log-odds: one fraction pays for value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
+the log-odds: one fraction gives value, slope and curvature. Seen in the log-odds of ``p``, or in the number of
 failures, every function here is increasing and **concave**.
 
-So every equation is ``g(position) = log_level`` with such a ``g``, where Newton's method falls short of the root from
-wherever it starts: that is the conservative side, and needs no bracket. A start within 1e-5 of its level, which
-saddlepoints give from some thousand rows on, needs one look at the tail.
+So every equation is ``g(position) = log_level`` with an increasing concave ``g``. From any start Newton's method ends
+below the root, on the conservative side, and needs no bracket. From some thousand rows on, saddlepoint approximations
+give a start within 1e-5 of the level; then the tail is evaluated only once.
 
 References
 ----------
@@ -52,7 +52,7 @@ Number: TypeAlias = Any  # a float, or an array of floats; no line below depends
 
 EPS = 2.0**-52
 
-# What differs between a float and an array; a standard Gaussian exceeds ``deviations`` at a log level.
+# Functions that differ for floats and arrays; ``deviations`` is what a standard Gaussian exceeds at a log level.
 _FLOATS = SimpleNamespace(
     exp=math.exp,
     log=math.log,
@@ -91,7 +91,7 @@ _LENGTHS_OF_FRACTIONS = (33, 97, 289, 865, 2_593, _LONGEST_FRACTION)
 def check_rows(rows: int) -> None:
     """Refuse a number of rows that no bound is defined for."""
     if rows < 1:
-        raise InputError(f"rows must be at least 1, {rows} came; give the number of holdout rows")
+        raise InputError(f"rows must be at least 1; got {rows}; give the number of holdout rows")
 
 
 def functions(x: Number) -> SimpleNamespace:
@@ -166,7 +166,7 @@ def excess(x: Number) -> Number:
 
 
 def _log_tail(x: Number, y: Number, p: Number, q: Number, constant: Number) -> tuple[Number, Number]:
-    """Return the log of ``I_p(x, y + 1)`` and its derivative in the log-odds, from the median of the tail outwards."""
+    """Return the log of ``I_p(x, y + 1)`` and its derivative in the log-odds; valid from the tail's median outwards."""
     slope = _fraction(x, y + 1.0, p, q)
     return constant - _divergence(x, y, p, q) + functions(p).log(x * q / slope), slope
 
@@ -202,7 +202,7 @@ def _fraction(a: Number, b: Number, p: Number, q: Number) -> Number:
 def _fraction_terms(a: Number, b: Number, p: Number, q: Number, length: int) -> tuple[Number, Number]:
     """Return Steed's sum of fewer than `length` terms, and True for each that has converged.
 
-    Up to term b everything under a bar is positive.
+    Up to term b all denominators are positive.
     """
     every = functions(p).every
     drift = a * q - b * p + 1.0
@@ -238,10 +238,10 @@ def climb(
 ) -> Number:
     """Return the root of an increasing concave function by Newton's method with its curvature (Halley).
 
-    Concavity brings Newton's step to the lower side of the root, and upwards from there on; the curvature
-    shortens or at most doubles it. After a gap of ``tolerance`` the step is exact to rounding. Where positions
-    are ``positive``, a step goes at most seven eighths of the way to 0. Should 100 steps not do, the answer is
-    the least there is, which makes bounds vacuous, never wrong.
+    Because of concavity Newton's first step ends below the root, and later steps go upwards; the curvature
+    shortens a step or at most doubles it. From a gap of at most ``tolerance`` a step is exact to rounding. If
+    positions must be ``positive``, a step goes at most seven eighths of the way to 0. If 100 steps are not
+    enough, the result is the smallest possible position: then a bound is vacuous, but never wrong.
     """
     f = functions(position)
     for _ in range(100):
@@ -277,7 +277,7 @@ def solve_chernoff(x: Number, y: Number, level: Number) -> Number:
 
 
 def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
-    """Return the real number of failures at which Chernoff's bound is at its level."""
+    """Return the number of failures, not always whole, at which Chernoff's bound equals the level."""
     f = functions(p)
     q = 1.0 - p
     # at levels up to a half the root leaves more than 1e-3 successes for every probability a float can hold
@@ -287,15 +287,15 @@ def solve_chernoff_reach(p: Number, rows: Number, level: Number) -> Number:
 
 
 def solve_binomial_reach(p: Number, rows: Number, level: Number) -> Number:
-    """Return the real number of failures such that so few are as unlikely as the level."""
+    """Return the real number y for which the probability of at most y failures equals the level."""
     start = _near_failures(p, rows, level)
     return climb(tail_in_failures, start, level, rows, p, 1.0 - p, positive=True, tolerance=1e-6)
 
 
 def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
-    """Return log-odds whose log tail is about 1/n from its level.
+    """Return log-odds whose log tail is within about 1/n of its level.
 
-    The start is Wilson's bound, then Chernoff's, then Lugannani and Rice's.
+    They begin as Wilson's bound, and are improved by Chernoff's, then by Lugannani and Rice's formula.
     """
     f = functions(level)
     deviations = f.deviations(level)
@@ -308,7 +308,7 @@ def _near_log_odds(x: Number, y: Number, level: Number) -> Number:
 
 
 def _near_failures(p: Number, rows: Number, level: Number) -> Number:
-    """Return failures whose log tail is about 1/n from its level, as :func:`_near_log_odds` does."""
+    """Return failures whose log tail is within about 1/n of its level, as :func:`_near_log_odds` does."""
     f = functions(p)
     deviations = f.deviations(level)
     exponent = f.least(f.most(0.5 * deviations * deviations, 1e-4), -0.9 * rows * f.log(p))

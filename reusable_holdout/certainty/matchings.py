@@ -13,18 +13,18 @@ _BLOCK = 1 << 20  # factors whose logarithms are held at once
 
 
 class Matchings(NamedTuple):
-    """The mean wins of the rows of the rarer class in each matching.
+    """The mean win (share of comparisons won) of each row of the rarer class, in each matching.
 
     Attributes
     ----------
     wins : numpy.ndarray of float64 of shape (values,) or (matchings, rows)
-        Different mean wins of all matchings, or of each matching one for each row.
+        The distinct mean wins of all matchings; or, for each matching, the mean win of each row.
     counts : numpy.ndarray of float64 of shape (matchings, values) or None
         Number of rows of each matching that have these mean wins; None if each row has its own.
 
     Notes
     -----
-    Given the labels, all scores of one class are independent draws of one law, in an order that does not depend on
+    Given the labels, all scores of one class are independent draws from one distribution, in an order independent of
     them; the guard shuffles each class by its key, because a file may be sorted. In a matching each row of the rarer
     class meets some rows of the other, none of which meets another row: so its mean wins x (ties a half) are
     independent, and each has the area A as its expectation. For a bet b in (0, 1), ``prod (1 + b (x - m) / m)`` over
@@ -37,7 +37,7 @@ class Matchings(NamedTuple):
 
     @property
     def mirrored(self) -> Matchings:
-        """One minus each mean win."""
+        """The matchings with each mean win replaced by one minus it."""
         return Matchings(1.0 - self.wins, self.counts)
 
     def log_gains(self, value: float, bets: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,7 +65,7 @@ def matched(positive: NDArray[np.float64], negative: NDArray[np.float64], matchi
     met, circle = np.repeat(few, sizes), np.concatenate([many, many])
     turns = min(matchings, len(many))
     is_counted = 4 * least + 4 <= len(few)  # then there are fewer different mean wins than rows
-    places = np.where(sizes > least, 2 * least + 1, 0)  # of the mean wins of r + 1 rows, behind those of r
+    places = np.where(sizes > least, 2 * least + 1, 0)  # mean wins over r + 1 rows, after those over r
     found = []
     for start in (np.arange(turns) * len(many) // turns).tolist():
         against = circle[start : start + len(many)]

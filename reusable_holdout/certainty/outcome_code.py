@@ -19,12 +19,12 @@ __all__ = ["Cell", "CellCode", "FactorCode", "Span", "SpanCode", "choice_nats", 
 
 
 class Cell(NamedTuple):
-    """Deviations of one outcome, in units of the code, from `near` to `far` on one side of the prior.
+    """The range of deviations of one outcome, in units of the code: `near` to `far` on one side of the prior.
 
     Attributes
     ----------
     side : {1, -1, 0}
-        1 for the overfitting side: holdout worse than the prior; -1 for the other; 0 for both, around the prior.
+        1 for the overfitting side (holdout worse than the prior), -1 for the other, 0 for both, around the prior.
     near, far : float
         At least 0; `far` may be infinite.
     weight : float
@@ -64,7 +64,7 @@ class CellCode(_Failing):
     Parameters
     ----------
     cells : tuple of Cell
-        Cells from the overfitting side's farthest to the other side's; together they hold every possible deviation.
+        Cells in order, from the overfitting side's farthest to the other side's farthest; they hold all deviations.
     failed : float
         Weight of a failure.
 
@@ -97,11 +97,11 @@ class CellCode(_Failing):
 
 
 class Span(NamedTuple):
-    """Interval around a prior, in units of half a tolerance; what is better than the prior is positive."""
+    """An interval around a prior, in units of half a tolerance; values better than the prior are positive."""
 
     low: float
     high: float
-    told: float  # value that is told with it: of one that is open, where it begins, for its middle would flatter
+    told: float  # the value that is released with it; not the middle of an open interval, which would flatter
     weight: float
 
 
@@ -112,7 +112,7 @@ class SpanCode(_Failing):
     Parameters
     ----------
     spans : tuple of Span
-        The first that holds the whole set is told; the last holds every one.
+        The first interval that holds the whole set is the outcome; the last interval holds every set.
     failed : float
     """
 
@@ -137,7 +137,7 @@ def choice_nats(rank: int, candidates: int) -> float:
 
     Notes
     -----
-    Half the weight is ``1/(r (r + 1))``, half is even. The rest of the first, ``1/(m + 1)``, is left over.
+    Half of the weight is divided as ``1/(r (r + 1))``, half evenly. The first half has ``1/(m + 1)`` over, for m ranks.
     """
     if not 1 <= rank <= candidates:
         raise InputError(f"a rank lies in [1, candidates]; got rank {rank} of {candidates} candidates")
@@ -150,13 +150,13 @@ def worst_choice_nats(candidates: int) -> float:
 
 
 def _nats_of_rank(rank: int, count: int) -> float:
-    """Return the cost of rank `rank` of `count` outcomes; half the weight is ``1/(r (r + 1))``, half is even."""
+    """Return the cost of rank `rank` of `count` outcomes; half is divided as ``1/(r (r + 1))``, half evenly."""
     return -math.log(0.5 / (rank * (rank + 1)) + 0.5 / count)
 
 
 @dataclass(frozen=True)
 class FactorCode:
-    """Weights of the ratio between a positive number of the rows and its guess; they sum to at most one.
+    """Weights of the cells of a ratio: a positive number of the rows, over its guess; the weights sum to at most one.
 
     Parameters
     ----------
@@ -168,8 +168,8 @@ class FactorCode:
     Notes
     -----
     The middle cell reaches from ``exp(-e_1)`` to ``exp(e_1)``, the k-th above it from ``exp(e_k)`` to
-    ``exp(e_(k + 1))``, and below it likewise. In order of their distance the r-th has half of ``1/(r (r + 1))``,
-    and all share the other half.
+    ``exp(e_(k + 1))``, and below it likewise. Half of the weight is divided among cells in order of distance,
+    ``1/(r (r + 1))`` of it to the r-th; the other half is divided evenly.
 
     Examples
     --------
@@ -209,7 +209,7 @@ class FactorCode:
         return _nats_of_rank(rank, self.below + 1 + self.above)
 
     def are_told_for(self, nats: float) -> bool:
-        """Return True if a cost can be the price of cells: none, one or two, or at least that of three."""
+        """Return True if a cost can be the price of no cell, one or two cells, or is at least that of three cells."""
         each = [0.0, *(self.nats(place) for place in range(-self.below, self.above + 1))]
         sums = (one + other for one in each for other in each)
         return nats >= 3.0 * self.nats(0) or any(abs(nats - one) <= 1e-9 for one in sums)

@@ -17,7 +17,7 @@ __all__ = ["average_precision_interval"]
 
 
 class _Band(NamedTuple):
-    """Bounds of the share of the population that scores as high as the k best rows; entry k of (rows + 1,)."""
+    """Bounds of the share of the population that scores as high as the k best rows do, for k from 0 to rows."""
 
     least: NDArray[np.float64]
     most: NDArray[np.float64]
@@ -26,7 +26,7 @@ class _Band(NamedTuple):
 def average_precision_interval(
     above: NDArray[np.int64], negatives: int, *, nats: float, shares: BandShares = THEORY.bands
 ) -> tuple[float, float]:
-    """Return the ends of an interval for the population's average precision; each fails with at most exp(-nats).
+    """Return an interval for the population's average precision; each end fails with probability at most exp(-nats).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def average_precision_interval(
     Where the band says S_1(t') >= u, t(u) is at least t', so S_0(t(u)) <= S_0(t'), and precision at t(u) is at least
     p u / (p u + (1 - p) S_0(t')). Where it says S_1(t) < u for all t above t*, t(u) is at most t*, and precision there
     is at most the largest one that the bands allow at or below t*. Both are integrated over u. Ties, in the rows or in
-    the population, only widen it.
+    the population, only widen the interval.
 
     Each end rests on one side of each band, and of the exact interval of p.
 
@@ -71,7 +71,7 @@ def _lower(
     if share <= 0.0:
         return 0.0
     ends = np.append(least, 1.0)
-    against = (1.0 - share) / share * np.append(most[above], 1.0)  # from the last step on S_0 is unknown
+    against = (1.0 - share) / share * np.append(most[above], 1.0)  # beyond the last step S_0 is unknown
     some = np.diff(ends) != 0.0  # the band never falls
     start, wide, against = ends[:-1][some], np.diff(ends)[some], against[some]
     parts = wide - against * np.log1p(wide / (start + against))  # exact to rounding of `wide`, at any odds
@@ -84,7 +84,7 @@ def _upper(
     own = share * most[1:]
     largest = own / (own + (1.0 - share) * least[above])
     at_or_below = np.maximum.accumulate(largest[::-1])[::-1]
-    steps = np.diff(most, prepend=0.0)  # up to the first one the highest score may be above all rows
+    steps = np.diff(most, prepend=0.0)  # for u below the first step, t(u) may exceed all rows' scores
     return min(float(steps[0] + steps[1:] @ at_or_below), 1.0)
 
 
@@ -92,9 +92,9 @@ def _upper(
 def _band(rows: int, nats: float, shares: BandShares = THEORY.bands) -> _Band:
     """Return both sides of a band; each holds everywhere with probability at least ``1 - exp(-nats)``.
 
-    The narrower of two at each place: Massart's distance, and exact intervals at some ranks (the chance of a score at
-    least as high as the k-th highest of n is distributed as the k-th smallest of n uniform draws, or more where scores
-    tie; that of a higher one as this, or less), which hold up to the next rank.
+    At each place it is the narrower of two: Massart's distance, and an exact interval at some rank k, used up to the
+    next rank. The chance of a score at least as high as the k-th highest of n is distributed as the k-th smallest of n
+    uniform draws, or is larger if scores tie; the chance of a higher score is distributed in this way, too, or smaller.
     """
     counts = np.arange(rows + 1)
     distance = math.sqrt((nats - math.log1p(-shares.ranks)) / (2.0 * rows))

@@ -36,10 +36,10 @@ class Shares(NamedTuple):
 
     Notes
     -----
-    A node of weight w has ``0.95 beta w``. Of this an agreed answer's interval spends 0.8 on *each* side, a charged
-    one's 0.2. Take a node: the question, its prior a and the description length are fixed (not so, inside a batch, the
-    threshold T), and a lies in every agreed interval, so the population value q can miss it on one side only: say above
-    (below it is the same with the sides exchanged), and write v for the holdout's value. The answer misses if it is
+    A node of weight w has failure probability ``0.95 beta w``. An agreed interval spends 0.8 of it on *each* side, a
+    charged one 0.2. A node fixes the question, its prior a and the description length (but, inside a batch, not the
+    threshold T). Every agreed interval contains a, so the population value q can miss it on one side only. Say q is
+    above; below, exchange the sides. Write v for the holdout's value. The answer misses if it is
 
     - agreed: then ``v <= a + T + t``, so q lies above the upper bound of v at 0.8;
     - charged and too low: then q lies above the upper bound of v at 0.2, hence above that at 0.8, so both together
@@ -62,35 +62,35 @@ class Shares(NamedTuple):
 class BetSizes(NamedTuple):
     """Bets that evidence is made of, geometrically spaced."""
 
-    ratio: float  # of one bet to the next
-    smallest: float  # of the bet that is best for rows that are 0 or 1
-    largest: float  # of the bet that one row could lose
+    ratio: float  # of each bet to the one before
+    smallest: float  # as a multiple of the best bet for rows that are 0 or 1
+    largest: float  # fraction of the stake that one row could lose
 
 
 class BandShares(NamedTuple):
     """The division of a failure probability for an average precision's interval, and the ranks of its exact bands."""
 
     band: float  # share of each of the two bands that it needs
-    positives: float  # of the share of the positives
-    ranks: float  # of a band's, what exact intervals at some ranks have; a distance everywhere has the rest
-    ratio: float  # of one of these ranks to the next
+    positives: float  # share for the interval of the proportion of positives
+    ranks: float  # part of a band's share for exact intervals at some ranks; Massart's distance has the rest
+    ratio: float  # of each of these ranks to the one before
 
 
 class ClaimCode(NamedTuple):
-    """The constants of claims: the allowed deviation, the lead that is measured, and the first counts of outcomes.
+    """The constants of claims: the allowed deviation, the lead that is measured, and the initial counts of outcomes.
 
     Attributes
     ----------
     reach : int
         Largest deviation of a claim that stands, in standard deviations of an honest claim's deviation.
     lead : int
-        Least distance above the lead, less one of its cells, of a claim that is measured, in the same unit.
+        A claim is measured if it is at least this far above the lead plus one of its cells, in the same unit.
     stands, stands_again : float
-        First count of the outcome that a claim stands, for a series that has not been charged and for one that has.
+        Initial count of the outcome "stands", for a series that has not been charged, and for one that has.
     charge, failed : float
-        First count of each cell of a charge, and of a failure.
+        Initial count of each cell of a charge, and of a failure.
     measured : tuple of float
-        First counts of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
+        Initial counts of the cells of a measured claim, each a standard deviation wide, from its own cell outwards.
     """
 
     reach: int
@@ -128,7 +128,7 @@ class Theory:
     noise_share : float
         Share of the failure probability that pays for the mechanism's own noise; the transcript code has the rest.
     query_noise, threshold_noise, answer_noise : float
-        Share of this that each kind of draw has.
+        Share of `noise_share` that each kind of draw has.
     scores, by_evidence : Shares
         Shares of the sides of a check's interval, if a distance decides, and if evidence decides.
     charge : CellCode
@@ -143,9 +143,9 @@ class Theory:
     gate_bets : tuple of float
         Bets of a gate's evidence, as multiples of the one that suits rows of the guessed spread.
     gate_bets_lose : float
-        Nats that their average is expected to lose to the best of them.
+        Nats that the average of these bets is expected to lose to the best of them.
     first_share_of_gates : float
-        Share of a question's weight for histories without a charge, if only gates are asked; 0 for an even share.
+        Share of a question's weight for histories without a charge, if only gates are asked; 0 for the code's default.
     failures_reserved : bool
         True if a gate's plan reserves the cost of a failure, not of a "yes" alone.
     reveal : CellCode
@@ -159,27 +159,27 @@ class Theory:
     widths : FactorCode
         Ratio of the half-width of the rows' own set to the guessed half-width.
     counts : FactorCode
-        Ratio of the rows that the true class counts are worth to the guessed rows.
+        Ratio of the number of rows that the true class counts are worth to the guessed number.
     check_bets, set_bets : BetSizes
-        Bets for evidence that a mean lies within a tolerance, whose best bet is for rows at the tolerance's full
-        distance; and bets for confidence sets, whose best bet is for rows of mean 1/2.
+        Bets for evidence that a mean lies within a tolerance, where the best bet is the one for rows at the
+        tolerance's full distance; and bets for confidence sets, where it is the one for rows of mean 1/2.
     suited_share : float
-        Share of the stake of such a set on the bet that suits rows of the guessed spread.
+        Share of a confidence set's stake that is on the bet that suits rows of the guessed spread.
     exact_ratios : bool
         True if a ratio of counts has the exact binomial interval; else the rows' evidence about it.
     others_nats : float
-        Nats that a choice adds to its length where rows certify its winner, because another test bounds the others.
+        Nats that a choice adds to its length if rows certify its winner, for another test bounds other candidates.
     odds : tuple of (float, float)
         For rows in time order: the sizes of bets on the odds, in units of what suits the level, and their weights; none
         for independent rows.
     matchings : int
         Matchings of the rows of two classes over which the evidence about an area under the ROC curve is averaged.
     set_halvings : int
-        Bisection steps that find the ends of such a set.
+        Number of bisection steps that find the ends of a confidence set.
     bands : BandShares
         Constants of an average precision's bands.
     threshold_cells : int
-        Cells of the range of priors, in each of which the threshold is one number.
+        Number of cells of the range of priors; in each, the threshold is one number.
     threshold_slack : float
         Fraction of the range subtracted from the lower threshold of a cell's ends; inside the cell, the exact threshold
         is never lower.
@@ -255,7 +255,7 @@ _SECOND = Theory(
         ),
         failed=0.1355,
     ),
-    spans=SpanCode(  # no outcome costs over 2 nats, and a failure what any does
+    spans=SpanCode(  # no outcome costs over 2 nats; a failure costs as much as the dearest
         (
             Span(-5.0, 1.0, -2.0, 0.1690),
             Span(-1.0, 5.0, 2.0, 0.1535),
@@ -287,7 +287,7 @@ _SECOND = Theory(
         ),
         failed=0.025,
     ),
-    reveal_unit=1.1 / math.sqrt(2.0),  # 1.1 standard errors, where priors are off by one
+    reveal_unit=1.1 / math.sqrt(2.0),  # 1.1 standard errors, if priors are off by one standard error
     steps_failed=0.03,
     claims=ClaimCode(
         reach=4,
@@ -307,7 +307,7 @@ _SECOND = Theory(
     others_nats=0.0,
     odds=(),
     matchings=100,
-    set_halvings=26,  # to a 1e-8-th of the mean
+    set_halvings=26,  # to 1e-8 of the mean
     bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
     threshold_cells=2048,
     threshold_slack=1e-7,
@@ -317,7 +317,7 @@ _SECOND = Theory(
 _THIRD = replace(
     _SECOND,
     edition=3,
-    gate=CellCode((Cell(-1, 0.0, math.inf, 0.5),), failed=0.5),  # alike, for the dearer is reserved
+    gate=CellCode((Cell(-1, 0.0, math.inf, 0.5),), failed=0.5),  # equal, as the dearer is reserved
     failures_reserved=True,
 )
 
@@ -343,8 +343,8 @@ _FOURTH = replace(
     ),
     suited_share=0.8,
     exact_ratios=True,
-    others_nats=math.log(1.5),  # three ends of a third each, in place of two halves
-    # a failure costs what any charge does at most
+    others_nats=math.log(1.5),  # three ends with a third each, instead of two with a half
+    # a failure costs as much as the dearest charge
     gate=CellCode((Cell(-1, 0.0, math.inf, 0.88),), failed=0.12),
     gates_certify=True,
     gate_bets=(2.0 / 3.0, 1.0, 1.5),

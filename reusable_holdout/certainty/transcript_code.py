@@ -1,10 +1,10 @@
 """The transcript code: the description length of every question, in nats, and the reach of the noise.
 
 The analyst's i-th question is a function of the charged answers before it, because an agreement returns the prior that
-she already had. So the questions she could ever ask form a tree, which is fixed before the holdout is drawn once her
-strategy and the noise are. A union bound over the nodes of this tree holds for any node weights that sum to at most
-one: at every node ``w`` the population value lies in the confidence set of level ``beta * w``, all nodes at once with
-probability at least ``1 - beta``.
+she already had. So the questions she could ever ask form a tree. Her strategy and the noise fix this tree before the
+holdout is drawn. A union bound over its nodes holds for any node weights that sum to at most one: with probability at
+least ``1 - beta``, the population value of every node, of weight ``w``, lies in its confidence set of level
+``beta * w``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TranscriptCode:
     theory : Theory
         Constants; its `early_share` is the 0.1 in w_S below.
     first_share : float
-        Another p_0, in (0, 1), with an even p_j besides; 0 for the one below.
+        Value of p_0, in (0, 1), in place of 1/2; the other p_j then share the rest equally. 0 means 1/2.
 
     Notes
     -----
@@ -52,23 +52,23 @@ class TranscriptCode:
                    w_S = 0.9 / C(K, j) + 0.1 / ((s + 1) C(s, j)), s the index of the last charge; w_S = 1 at j = 0
 
     with c such that the q_j sum to one. A final is most often asked after no charge, so this case has most of the
-    weight: the final is then hardly wider than a single look. In editions before the fourth q_0 = 1/2, q_j = 1/(2C).
-    If phi is more than 0.9, q_0 is phi. Each answer of a final pays, besides, for its own weight among them.
+    weight: its interval is then hardly wider than with a single use of the rows. In editions before the fourth
+    q_0 = 1/2, q_j = 1/(2C). If phi is more than 0.9, q_0 is phi. Each answer of a final also pays for its own weight.
 
-    *Kraft.* Questions and finals share one: ``1 - phi`` and ``phi``. Fix j. A node of the questions is an index i and
-    the set S of the charges' positions below i: together a subset of j + 1 of the K questions, of which i is the last,
-    so there are at most C(K, j + 1) of them. Given one, walk the strategy: at an index in S a check is charged with
-    some outcome, at any other a check agrees, and a reveal or choice takes some outcome; the weights of what can happen
-    at one index sum to at most one, so by induction the nodes of (i, S) weigh at most one together, and those of j at
-    most ``p_j``. No question follows the last charge, so the questions' p_j keep no share for it (at C = 1, p_0 = 1);
-    the finals' q_j do. The start of a batch does not appear: an analyst can let it depend on the answers, and
-    ``C(start, j)`` would then overfill the sum.
+    *Kraft.* Questions have a total weight of ``1 - phi``, finals of ``phi``. Fix j. A node of the questions is an index
+    i and the set S of the charges' positions below i: together a subset of j + 1 of the K questions, whose last is i,
+    so there are at most C(K, j + 1) such pairs. Given a pair, walk the strategy: at an index in S a check is charged
+    with some outcome, at any other a check agrees, and a reveal or choice takes some outcome; the weights of all
+    outcomes at one index sum to at most one, so by induction the nodes of (i, S) weigh at most one together, and all
+    nodes with this j at most ``p_j``. No question follows the last charge, so the questions' p_j keep no share for it
+    (at C = 1, p_0 = 1); the finals' q_j do. The start of a batch does not appear: an analyst can let it depend on the
+    answers, and ``C(start, j)`` would then overfill the sum.
 
-    A final follows at most C charges; given S and the outcomes the strategy itself fixes when it comes: the last
-    question does not pay for its place. So the sets S of j places may have any weights that sum to at most one. w_S
-    mixes two: one is even; the other has ``j/(s (s + 1))`` for the last place s, which telescopes to one, and is even
-    on the ``C(s - 1, j - 1)`` sets of which it is the last, so that each has ``1/((s + 1) C(s, j))``. It is the dearer
-    the later s is. A question that takes several indices is charged at the last of them.
+    A final follows at most C charges. Given S and the outcomes, the strategy itself fixes when the final comes, so the
+    place of the last question costs nothing. So the sets S of j places may have any weights that sum to at most one.
+    w_S mixes two weights. One is even. The other has ``j/(s (s + 1))`` for the last place s, which telescopes to one,
+    and is even on the ``C(s - 1, j - 1)`` sets whose last place is s, so that each has ``1/((s + 1) C(s, j))``: a later
+    s costs more. A question that takes several indices is charged at the last of them.
 
     References
     ----------
@@ -114,8 +114,8 @@ class TranscriptCode:
     def final_length(self, *, charges: int, nats: float = 0.0, last_charge: int | None = None) -> float:
         """Return the nats of a final after ``charges`` charges, if all outcomes cost ``nats``.
 
-        Each of several answers costs the negative logarithm of its own weight besides. It is infinite if nothing is
-        kept for a final.
+        Each of several answers also costs the negative logarithm of its own weight. The result is infinite if no share
+        is kept for a final.
 
         Parameters
         ----------
@@ -124,12 +124,12 @@ class TranscriptCode:
         nats : float
             Cost of all outcomes so far.
         last_charge : int, optional
-            Index of the last charged question, at least `charges`; by default the last that was declared, the dearest.
+            Index of the last charged question, at least `charges`; by default the last declared one, which costs most.
         """
         last = (self.queries or 0) if last_charge is None else last_charge
         if not 0 <= charges <= last:
             raise InputError(
-                "a final has at least 0 charges before it, the last at an index of at least their number; got "
+                "a final has at least 0 charges before it, and the index of the last is at least their number; got "
                 f"{charges} charges, the last at {last}"
             )
         weight = self.final_share * self._share_before_a_final(charges)
@@ -156,7 +156,7 @@ class TranscriptCode:
             raise InputError(f"query must be at most the declared {self.queries}, got {query}")
 
     def _number_before_a_question(self, charges: int) -> float:
-        """Return the nats of a number of charges; no question follows the last of them."""
+        """Return the nats a question pays for the number of charges before it; none follows the last charge."""
         if self.charges is None:
             return (charges + 1) * math.log(2.0)
         most, first = self.charges - 1, self.first_share or 0.5
@@ -178,7 +178,7 @@ class TranscriptCode:
 
 
 def _log_choose(whole: int, chosen: int) -> float:
-    chosen = min(chosen, whole)  # more than were declared cost what all of them do
+    chosen = min(chosen, whole)  # more than were declared cost as much as all of them
     if chosen == 1:
         return math.log(whole)
     return math.lgamma(whole + 1) - math.lgamma(chosen + 1) - math.lgamma(whole - chosen + 1)
@@ -197,11 +197,11 @@ class NoiseTails:
 
     Notes
     -----
-    A comparison's noise, one-sided, K times; the threshold's noise, two-sided, for a draw serves several questions,
-    once for each time it is drawn; the noise of a charged or revealed value, two-sided, K times. Under target charging
-    one noise is all three: two-sided, K times. Each question's noise is drawn after the question is chosen, so a plain
-    union over indices is enough: no tree. The thresholds' draws are each view's own: the guard's own metric (view 0)
-    has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
+    The union bound counts a comparison's noise K times, one-sided; the threshold's noise once for each draw, two-sided,
+    because a draw serves several questions; and the noise of a charged or revealed value K times, two-sided. Under
+    target charging one noise is all three: K times, two-sided. Each question's noise is drawn after the question is
+    chosen, so a union over indices is enough, without a tree. Each view draws its own thresholds: view 0, the guard's
+    own metric, has half of their share of the failure probability, view v has ``1/(2 v (v + 1))`` of it.
     """
 
     queries: int

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the process.
+        The command line's arguments; by default those of this process.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _add_found(commands: Any, found: EntryPoint) -> None:
-    """Add another package's command; if a library of its extra is missing, one that says which."""
+    """Add another package's command; if a library of its extra is missing, the command only names that library."""
     try:
         add = found.load()
     except MissingExtraError as error:

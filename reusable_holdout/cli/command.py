@@ -36,7 +36,7 @@ def add_classes(parser: Any) -> None:
 
 
 def tell(value: Any, *, as_json: bool) -> None:
-    """Print something, as JSON for programs."""
+    """Print a value: as JSON, for programs, or as text."""
     print(json.dumps(value, indent=2) if as_json else printable_lines(str(value)))
 
 

@@ -22,7 +22,7 @@ _EPOCH: dict[str, Any] = {"type": int, "help": "of the ledger's holdouts, from 1
 
 
 def _add(*command: Any) -> Any:
-    """Add a command about one ledger; its parts are those of :func:`~reusable_holdout.cli.command.add`."""
+    """Add a command about one ledger; its arguments are those of :func:`~reusable_holdout.cli.command.add`."""
     parser = add(*command)
     parser.add_argument("ledger", help="SQLite file or URL")
     return parser
@@ -79,9 +79,7 @@ def _report(options: argparse.Namespace) -> int:
     ledger: str = options.ledger
     out: Path = options.out or Path(("guard" if "://" in ledger else Path(ledger).stem) + ".html")
     if out.resolve() == Path(ledger).resolve():
-        raise InputError(
-            f"what is written must not take the ledger's place; {out} is the ledger; name another file"
-        )
+        raise InputError(f"the report must not overwrite the ledger; {out} is the ledger; name another file")
     page, verified = report_page(options.ledger)
     try:
         out.write_text(page, encoding="utf-8")

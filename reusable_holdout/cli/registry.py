@@ -41,7 +41,7 @@ def _registry() -> Any:
     registry = Registry.of_user()
     if registry is None:
         raise InputError(
-            f"there must be a registry; {VARIABLE} turns it off; name a folder in it, or unset it"
+            f"there must be a registry; {VARIABLE} turns it off; set it to a folder, or unset it"
         )
     return registry
 

@@ -1,4 +1,4 @@
-"""The main job on real data: a search that overfits a plain holdout, and does not overfit a guarded one."""
+"""The demo on real data: a search that overfits a plain holdout, and does not overfit a guarded one."""
 
 from reusable_holdout.demo.demo import DemoResult, run_demo
 

@@ -173,7 +173,7 @@ def _prepare(seed: int) -> tuple[Part, Part, Part]:
 def _ranks(
     values: NDArray[np.float64], train: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return each value's rank among the training values, ties broken at random, so that subgroups are equal."""
+    """Return each value's rank among the training values, ties broken at random, so that subgroups have equal sizes."""
     columns = [(np.sort(column[train]), column) for column in values.T]
     below, upto = (
         np.array([np.searchsorted(ordered, column, side=side) for ordered, column in columns])

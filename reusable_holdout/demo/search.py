@@ -23,7 +23,7 @@ _SHARE = 0.01  # of the rows that one edit touches
 
 @dataclass(frozen=True)
 class Part:
-    """One part of the data, with what the search needs to know about it.
+    """One part of the data, with the facts about its rows that the search needs.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Edit:
-    """In the subgroup where two features lie in two intervals, decide at another threshold."""
+    """Another decision threshold for the subgroup of rows whose two features lie in two intervals."""
 
     features: tuple[int, int]
     starts: tuple[float, float]
@@ -123,7 +123,7 @@ def guarded_search(
     """Keep every edit that raises the guard's answer; stop at a halt.
 
     Returns the edits that were kept, the predictions of the classifier with all of them for the holdout, and the halt.
-    The prior is the training estimate less what the last charged answer showed it to be too high.
+    The prior is the training estimate, less the amount by which the last charged answer showed it to be too high.
     """
     parts = {"train": train, "holdout": holdout, "fresh": fresh}
     thresholds = {name: np.full(len(part.label), 0.5) for name, part in parts.items()}

@@ -1,7 +1,7 @@
-"""Ledgers of version 0.2: this version verifies, prints and reports them, but only version 0.2 asks them.
+"""Ledgers of version 0.2: this version verifies, prints and reports them; only version 0.2 can add answers.
 
-Their rows are read into [0, 1] and recomputed by the same ways, with the constants of their edition. Features that only
-those versions had, such as ladders and finals with an exam, are here as far as verification needs them.
+Their rows are scaled to [0, 1] and recomputed by the same ways, with the constants of their edition. Features that only
+earlier versions had, such as ladders and finals with an exam, are here as far as verification needs them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["MISTAKE", "Earlier", "Promise"]
 
 MISTAKE = (
     "it was made with exam= by version 0.2.0, and the certificate of its final rests on a mistake: models were run on "
-    "the exam's rows at every question, so a model that fails could tell its score on them; do not rely on a final of "
-    "it; its other answers hold"
+    "the exam's rows at every question, so a model that raises errors could reveal its score on them; do not rely on "
+    "its final; its other answers hold"
 )
 """The mistake in the certificate of ledgers with an exam."""
 
@@ -62,7 +62,7 @@ class Promise(NamedTuple):
 
 @dataclass(frozen=True)
 class _View(Counted):
-    """One metric of the rows, as it stands in a ledger; without a plan nothing was asked about it."""
+    """One metric of the rows, as a ledger describes it; if it is not `planned`, nothing was asked about it."""
 
     number: int
     metric: dict[str, Any]
@@ -93,7 +93,7 @@ class _View(Counted):
 
     @property
     def main(self) -> Any:
-        """The way that a halt ends."""
+        """The main way to ask, which a halt ends."""
         return self.way(MAIN[self.plan["policy"]], 1)
 
     @property
@@ -179,7 +179,7 @@ class Earlier:
             yield "its spelling"
 
     def views(self, rows: Sequence[Row]) -> list[_View]:
-        """Return all metrics of the rows, as the rows open them."""
+        """Return all metrics: the guard's own, and each that one of the rows opened."""
         found = [self._first]
         for row in rows:
             if row.kind == _VIEW:
@@ -208,7 +208,7 @@ class Earlier:
     def _placed(
         self, rows: Sequence[Row], views: Sequence[_View], finals: int
     ) -> tuple[list[tuple[Way, list[int]]], list[Row]]:
-        """Return every way that was asked in with the places of its rows, and the rows in [0, 1]."""
+        """Return each way that was used, with the places of its rows, and all rows scaled to [0, 1]."""
         ways: dict[tuple[int, str], Way] = {}
         places: dict[tuple[int, str], list[int]] = {}
         translated = []
@@ -249,7 +249,7 @@ class Earlier:
             if json.dumps(facts, sort_keys=True, separators=(",", ":")) != row.told or facts.keys() != _FACTS:
                 found.append("its spelling")
             if not view.planned and not (view.tells and facts["plan"] is facts["rules"] is None):
-                found.append("a view without a plan must have told class counts")
+                found.append("a view without a plan must have released class counts")
             yield from (f"query {row.query}: {problem}" for problem in found)
 
     def _problems(self, view: _View) -> Iterator[str]:
@@ -273,7 +273,7 @@ class Earlier:
         yield from (f"of the view {view.number}, {fact} is not what follows" for fact in view.underived())
 
     def _climbs(self, rows: Sequence[Row]) -> Iterator[str]:
-        """Yield a ladder's priors that are not the best answer before, and tolerances where a way has none."""
+        """Yield priors of a ladder that are not its best earlier answer, and tolerances of ways that have none."""
         best: dict[tuple[int, str], float] = {}
         for row in rows:
             if row.tolerance and row.kind in {"check", "claim", "ladder"}:
@@ -293,7 +293,7 @@ class Earlier:
     def released(self, rows: Sequence[Row]) -> list[tuple[Any, ...]]:
         """Return the released answers, a tuple for each in the columns of this version's histories."""
         theory = self.rules["scores"]["theory"]
-        blank = edition(theory).failures_reserved  # before, a failure was shown the worst value
+        blank = edition(theory).failures_reserved  # earlier editions showed the worst value for a failure
         names, found = [printable(name) for name in self.names(rows)], []
         for row, left in zip(rows, self.allowance.left_after(rows), strict=True):
             failed = row.told.startswith(FAILED) or row.told.endswith(FAILED)
@@ -314,19 +314,19 @@ class Earlier:
 
     @property
     def allowance(self) -> Allowance:
-        """Charges of everybody together, or of each series of claims."""
+        """The allowed charges: of all questions together, or of each series of claims."""
         plan = self.plan
         return Allowance(min(plan["charges"], plan["queries"]), plan["policy"] == "claims")
 
     @property
     def promise(self) -> Promise:
-        """Numbers that a report tells."""
+        """The numbers of the plan that a report shows."""
         asks = _ASKS.get(self.plan["policy"], "all")
         numbers = [self.plan[name] for name in Promise._fields if name != "asks"]
         return Promise(*numbers, asks)  # type: ignore[call-arg]
 
     def halted(self, state: State) -> str:
-        """Return why nothing but a final is answered after a state: "charges", "queries" or "final", or nothing."""
+        """Return the reason of a halt after a state: "charges", "queries" or "final"; empty if there is no halt."""
         return self._first.main.halt_reason(state) or ""
 
     def room(self, state: State) -> float:

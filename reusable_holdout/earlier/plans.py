@@ -1,4 +1,4 @@
-"""Certificates of plans of versions before 0.3, made again from the numbers in their records, in [0, 1]."""
+"""Certificates of plans of versions before 0.3, recomputed in [0, 1] from the numbers that the plans recorded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reusable_holdout.plan.wish import Numbers, Wish
 __all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]
 
 _SAME = 1e-9  # of floats that were computed on another machine
-# nats: what version 0.2.0 wrote beside the guard's own in the rules of views
+# nats that version 0.2.0 added to the guard's own in the rules of views
 _SPARE_OF_VIEWS = 1024.0 - 2.0**-7
 _UNSTORED = {
     *("bound", "decides", "shares", "theory", "estimate"),
@@ -26,9 +26,9 @@ _LADDERS = {"ladder", "parameter-free-ladder"}
 
 
 class StepCode(NamedTuple):
-    """Weights of the steps by which a ladder's new best beats the last; with a failure's they sum to at most one.
+    """Weights of a ladder's improvements, in steps; with the weight of a failure they sum to at most one.
 
-    Half the weight is ``1/(k (k + 1))``, half is spread evenly over the places.
+    The weight of k steps is the mean of ``1/(k (k + 1))`` and ``1/places``, times the weight that a failure leaves.
     """
 
     places: int
@@ -60,8 +60,8 @@ class Certificates(NamedTuple):
         True if reveals and choices release the confidence set of the rows' evidence.
     final_noise : float
         Scale of a final's noise.
-    least_spare : float
-        Nats that must be free for the plan's promises: what was set aside.
+    set_aside : float
+        Nats that were set aside for the reveals and choices that the plan promises.
     """
 
     scores: Certificate
@@ -72,7 +72,7 @@ class Certificates(NamedTuple):
 
 
 def certificates_of(record: Mapping[str, Any], reserved: float) -> Certificates:
-    """Return the certificates of a plan's record; the reserved nats may be released beside the charges."""
+    """Return the certificates of a plan's record; the reserved nats may be released in addition to charges."""
     wish, numbers = _wish_of(record), _numbers_of(record)
     policy, theory = record["policy"], edition(record["shared"]["theory"])
     fixed = wish.fixed_threshold(wish.rows or 1)
@@ -152,7 +152,7 @@ def _shares(policy: str, decides: str, theory: Theory) -> Shares:
 
 
 def _pairs_of(record: Mapping[str, Any], wish: Wish, scores: Certificate) -> Certificate:
-    """Return the certificate of differences, halved."""
+    """Return the certificate of differences of two models, whose numbers are halved."""
     compared = replace(wish, family="paired", estimate=0.5, spread=None)
     by_distance = record["policy"] in _LADDERS or record["mechanism"] == "target-charging"
     decides = "distance" if by_distance else compared.decides
@@ -235,7 +235,7 @@ def unlike(
 
 
 def unstated(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the names of a record's numbers that contradict its stated numbers."""
+    """Yield the names of a record's entries that contradict its list of stated numbers."""
     stated = record["stated"]
     if any((record[name] is None) == (name in stated) for name in ("threshold", "prior_error")):
         yield "plan.stated"
@@ -275,7 +275,7 @@ def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[st
 
 
 def _bears(scores: Certificate, record: Mapping[str, Any], spare: float) -> bool:
-    """Return True if a plan keeps its tolerance up to the last charge with these nats released beside the charges."""
+    """Return True if a plan keeps its tolerance up to the last charge, even if `spare` nats are released as well."""
     if record["shared"]["view"] and record["shared"]["told_nats"]:
         return math.isclose(spare, _SPARE_OF_VIEWS, rel_tol=_SAME)
     if spare < 0.0 or scores.adaptive:

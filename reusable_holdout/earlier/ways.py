@@ -1,4 +1,4 @@
-"""Ways to ask that only versions before 0.3 had, as far as verification needs them, and their rows in [0, 1]."""
+"""Ways to ask that only versions before 0.3 had, as far as verification needs them, and their rows scaled to [0, 1]."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _APART = "; apart"  # two intervals of a final with an exam that do not meet
 
 
 class _Table(ThresholdTable):
-    """Thresholds of a metric for which less is better: the cells of its own unit, mirrored."""
+    """Thresholds of a metric for which less is better: its cells divide its own unit, in mirrored order."""
 
     def at(self, prior: float) -> float:
         """Return the threshold at one prior."""
@@ -92,7 +92,7 @@ class _Mirrored(Distance):
 
 
 class Ladder(Check):
-    """A comparison with the best score so far, which releases improvements of at least a step, by series."""
+    """A comparison with the best score of a series so far; it releases only improvements of at least one step."""
 
     by_series = True
 
@@ -109,7 +109,7 @@ class Ladder(Check):
         return Outcome(told, tidy(terms.prior + terms.unit * place), True, code.nats(place))
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
-        """Return the interval of a new best, or of another answer, whose distance below the best was not released."""
+        """Return the interval of a new best; for any other answer, only an upper end is known."""
         certificate = self.certificate
         if told.failed:
             return ALL
@@ -131,17 +131,17 @@ class Ladder(Check):
 
 
 class _NoisyFinal(Final):
-    """Final whose value carried noise; its unit is how far that reaches."""
+    """A final whose value has noise; its unit is the largest noise that the interval allows for."""
 
     def __init__(
         self, certificate: Certificate, name: str, noise: float, answers: int, *, halved: bool
     ) -> None:
         super().__init__(certificate, name)
         self._noise, self._answers, self._halved = noise, answers, halved
-        self.by_rows = self.by_rows and not noise  # then an interval was released
+        self.by_rows = self.by_rows and not noise  # without noise an interval was released
 
     def unit(self, prior: float, state: State, tolerance: float | None) -> float:
-        """Return the reach of the noise of all answers of a final together."""
+        """Return a bound on the noise that holds for all answers of a final together."""
         if not self._noise:
             return 0.0
         theory, certificate = self.certificate.theory, self.certificate
@@ -149,7 +149,7 @@ class _NoisyFinal(Final):
         return self._noise * math.log(self._answers / own)
 
     def length(self, state: State, answers: int = 1) -> float:
-        """Return the description length; half of the share was an exam's, where there was one."""
+        """Return the description length; an exam had half of the final's share, if there was one."""
         return super().length(state, answers) + (math.log(2.0) if self._halved else 0.0)
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
@@ -160,14 +160,14 @@ class _NoisyFinal(Final):
         return self.certificate.around(told.value - reach, told.value + reach, length=length, share=share)
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:
-        """Return an outcome; for an exam the interval was released, or follows from released numbers."""
+        """Return an outcome; with an exam, the interval was released, or follows from released numbers."""
         if self._halved and told.value is not None and told.ends is not None:
             return Outcome(told, told.value, False, 0.0)
         return super().outcome(told, terms)
 
 
 def named(kind: str, policy: str, rules: Certificates, unit: Unit, finals: int, *, exam: bool) -> Way | None:
-    """Return the way of a kind, by a policy's certificates; None if that policy had none."""
+    """Return the way to ask of a kind, with a policy's certificates; None if the policy had no such way."""
     told = replace(rules.scores, shares=Shares(0.5, 0.5))
     if kind in {"reveal", "choose"}:
         asked = Reveal if kind == "reveal" else Choose
@@ -199,7 +199,7 @@ def _rule(certificate: Certificate, unit: Unit, *, gate: bool) -> Distance:
 
 
 def row_in_unit(row: Row, unit: Unit, way: Way, finals: int) -> Row:
-    """Return a row in [0, 1], its outcome spelled as this version does; InputError if it is spelled as none was."""
+    """Return a row scaled to [0, 1], its outcome in this version's words; InputError if the outcome is unknown."""
     ends = (_raw(unit, row.low), _raw(unit, row.high))
     return row._replace(
         prior=_raw(unit, row.prior),
@@ -235,7 +235,7 @@ def _final(text: str, unit: Unit, way: Way, finals: int) -> Told:
         return _exam(plain.split("; "), unit, way, finals, apart=text.endswith(_APART))
     told = Told.parse(plain)
     if told is None or told.value is None:
-        raise InputError(f"{text!r} is no outcome of a final")
+        raise InputError(f"{text!r} is not the outcome of a final")
     own = None
     if told.ends is not None:
         own = (min(map(unit.unit, told.ends)), max(map(unit.unit, told.ends)))
@@ -243,7 +243,7 @@ def _final(text: str, unit: Unit, way: Way, finals: int) -> Told:
 
 
 def _exam(parts: Sequence[str], unit: Unit, way: Way, finals: int, *, apart: bool) -> Told:
-    """Return the intersection of the intervals of all rows and of the exam's, each at half of the final's share."""
+    """Intersect the intervals of all rows and of the exam, each at half of the final's share; their hull if apart."""
     point, every, exam = parts
     words = point.split()
     value, answers = unit.unit(float(words[1])), int(words[3])
@@ -253,13 +253,13 @@ def _exam(parts: Sequence[str], unit: Unit, way: Way, finals: int, *, apart: boo
         least, most = _of_rows(exam.removeprefix("exam "), unit, way, own)
         is_apart = max(low, least) > min(high, most)
         if is_apart is not apart:
-            raise InputError("a final says whether its intervals meet, and it is wrong")
+            raise InputError("a final must say whether its two intervals overlap; what it says is wrong")
         low, high = (min(low, least), max(high, most)) if apart else (max(low, least), min(high, most))
     return Told(VALUE, value=value, ends=(low, high))
 
 
 def _of_rows(text: str, unit: Unit, way: Way, length: float | None) -> tuple[float, float]:
-    """Return the interval of what was measured on some rows; at the final's own length if none is named."""
+    """Return the interval of a value measured on some rows; `length` is by default the final's own."""
     value, family, rows, squares = text.split()
     bound = ConfidenceBound(family, rows=int(rows), sum_of_squares=float(squares))  # type: ignore[arg-type]
     certificate: Any = replace(way.certificate, bound=bound)

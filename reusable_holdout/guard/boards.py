@@ -28,9 +28,9 @@ class Reached(NamedTuple):
 
     query: int  # number of the answer
     asked: int  # which of the declared queries it was, from 1
-    low: float  # in [0, 1], where greater is better, as the other end
+    low: float  # in [0, 1], where greater is better; so is the other end
     high: float
-    nats: float  # of all that was told before it
+    nats: float  # cost of everything that was released before it
 
 
 @dataclass(slots=True)
@@ -62,10 +62,10 @@ class Boards:
     ) -> Answer | ModelError:
         """Answer one claim, durably: look it up, decide, certify and commit it in one transaction.
 
-        The question is about the predictions, for every series and every claim. `own` names this series' own claim
-        about them. `anew` asks though the question was answered to another series. `measure` gives the score on the
-        grid, or None if the analyst's code failed on the holdout. It is not called for an answered question, for one
-        that will not be certified, nor after a halt. Raises Halted for a new claim once all queries are asked or a
+        `digest` names the question about the predictions, for every series and every claim. `own` names this series'
+        own claim. With `anew` that claim is asked even if another series has an answer. `measure` gives the score on
+        the grid, or None if the analyst's code failed on the holdout. It is not called for an answered question, for
+        one that will not be certified, nor after a halt. Raises Halted for a new claim once all queries are asked or a
         final was given.
         """
         digests = [own] if anew else [digest, own]
@@ -99,7 +99,7 @@ class Boards:
             return self._board(transaction, way).charges_left(series) > 0
 
     def charges_left(self, kind: Claims, series: str) -> int:
-        """Return the charges that a series has left among the claims of a kind's view."""
+        """Return the charges that a series has left for claims about the view of this kind."""
         with self._ledger.transaction() as transaction:
             return self._board(transaction, kind).charges_left(series)
 
@@ -115,7 +115,7 @@ class Boards:
         """
         view, end = kind.certificate.view, self._ledger.tail().query
         told = self._told.get(view)
-        if told is None or told.last > end:  # the ledger was replaced by one that has less
+        if told is None or told.last > end:  # the ledger was replaced by one with fewer rows
             told = self._told[view] = _Told()
         rows = self._ledger.rows(after=told.last) if told.last < end else []
         for row in rows:
@@ -134,7 +134,7 @@ class Boards:
         """Return the board after all committed answers, including the answers of other processes."""
         view, end = kind.certificate.view, transaction.tail.query
         board = self._boards.get(view)
-        if board is None or board.last > end:  # the ledger was replaced by one that has less
+        if board is None or board.last > end:  # the ledger was replaced by one with fewer rows
             board = self._boards[view] = Board(kind.certificate)
         if board.last < end:
             for row in transaction.rows(board.last):
@@ -150,8 +150,8 @@ class Boards:
 class Pairs:
     """Pairs of answered claims about one metric, a mean over rows.
 
-    With probability at least ``1 - beta``, beside the guard's intervals, no pair of a board is ever certified the wrong
-    way. This holds for all submissions and all pairs together. Answers are read by their numbers.
+    With probability at least ``1 - beta``, no pair of a board is ever certified the wrong way, for all submissions and
+    all pairs together. `beta` adds to the failure probability of the guard's intervals.
     """
 
     def __init__(
@@ -168,11 +168,11 @@ class Pairs:
         self.reached = read
 
     def apart(self, first: Reached, second: Reached) -> bool:
-        """Return True if the holdout value of the first is certainly better; that may still be by chance."""
+        """Return True if the first is certainly better on the holdout; this may still be by chance."""
         return first.low > second.high
 
     def may_lead(self, first: Reached, second: Reached) -> bool:
-        """Return True if the first can be certified to be better, if the two differ on as few rows as possible."""
+        """Return True if the first claim is certified better where the two differ on the fewest possible rows."""
         return self.leads(first, second, math.ceil(self._lead(first, second)))
 
     def leads(self, first: Reached, second: Reached, differing: int) -> bool:
@@ -180,7 +180,7 @@ class Pairs:
         lead, certificate = self._lead(first, second), self._certificate
         if lead <= 0.0:
             return False
-        later = max(first, second, key=lambda one: one.asked)  # at whose position a pair is certified
+        later = max(first, second, key=lambda one: one.asked)  # where a pair is certified
         nats = later.nats + certificate.told_before
         length = paired_length(queries=certificate.queries, question=max(later.asked, 2), nats=nats)
         return lead_nats(lead, differing) >= length - math.log(self._beta)

@@ -1,4 +1,4 @@
-"""The boundary of the public methods: private data never cross it in an exception; every halt does: see `pools`.
+"""The boundary of the public methods: no exception takes private data across it, and every halt crosses it (`pools`).
 
 An exception carries its frames, and frames carry local variables: a crash report or a rich traceback would print the
 holdout. So an exception leaves a public method without its frames and its context. If it is not one of this library's,
@@ -31,7 +31,7 @@ _R = TypeVar("_R")
 
 
 def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let only what this library raises pass, without frames and context.
+    """Let only errors of this library pass, without frames and context.
 
     Any other error becomes a :class:`HoldoutError` whose message says only where it happened; an interrupt stays an
     interrupt. Arguments that the method does not take are an :class:`InputError` that names them. Underflow and
@@ -67,8 +67,8 @@ def sealed(method: Callable[_P, _R]) -> Callable[_P, _R]:
 
 def _withheld(method: Callable[..., Any]) -> HoldoutError:
     return HoldoutError(
-        f"{method.__name__} failed inside the guard; its words are withheld, for they may quote the holdout; nothing "
-        "was answered that is not in history()"
+        f"{method.__name__} failed inside the guard; its words are withheld, because they may quote the holdout; "
+        "nothing was answered that is not in history()"
     )
 
 
@@ -78,7 +78,7 @@ def attempt(call: Callable[[], _R]) -> _R | None:
         try:
             with quiet():
                 return call()
-        except BaseException:  # even an exit or a forged halt would be a message
+        except BaseException:  # even an exit or a forged halt could carry a message
             if came:
                 raise KeyboardInterrupt from None
             return None
@@ -108,7 +108,7 @@ def interrupts() -> Iterator[list[int]]:
 
 
 class _Silence:
-    """The process's one set of streams and filters: the first thread that needs silence makes it, the last ends it."""
+    """The silence of a whole process: the first thread that needs it begins it, and the last thread ends it."""
 
     def __init__(self) -> None:
         self._process: int | None = None
@@ -120,7 +120,7 @@ class _Silence:
             self._restore = contextlib.ExitStack()
 
     def __enter__(self) -> None:
-        import logging  # noqa: PLC0415 - who asks with predictions needs no silence
+        import logging  # noqa: PLC0415 - questions about predictions need no silence
 
         self._begin_anew()
         with self._lock:

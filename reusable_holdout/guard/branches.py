@@ -37,7 +37,7 @@ class Rotation(NamedTuple):
 
 
 class Branches(Verbs):
-    """Other metrics of the rows, and other rows."""
+    """The methods of a guard that make other guards: for other metrics of the rows, and for other rows."""
 
     _of: Callable[[GuardedView], Self]
 
@@ -78,7 +78,7 @@ class Branches(Verbs):
             As for :class:`Rows`. If a metric rests on class counts, they are released when it is first opened, for up
             to 5 nats.
         allow : set of str
-            "vacuous" opens it though its plan says nothing.
+            "vacuous" opens the view even if its plan is vacuous.
         name : str, optional
             Name of the view in the history.
 
@@ -89,8 +89,8 @@ class Branches(Verbs):
         Raises
         ------
         PlanError
-            If the tolerance cannot be kept, or the plan is vacuous, at the class shares that you expect; `nearest` says
-            which can. What was opened before is opened again.
+            If the tolerance cannot be kept, or the plan is vacuous, at the class shares that you expect; `nearest` has
+            numbers that can be kept. This is not raised for a view that was opened before.
         InputError
             If rows and metric do not fit, or if releasing the class counts could break a promise of the plan.
         LedgerMismatchError
@@ -105,8 +105,8 @@ class Branches(Verbs):
 
         Notes
         -----
-        That a slice has rows of one class only, or a target beyond the metric's bounds, is a fact about the labels:
-        such a metric is given, and fails when it is asked, which takes a charge.
+        If a slice has rows of one class only, or a target beyond the metric's bounds, that is a fact about the labels:
+        the view is opened all the same, and fails when it is asked, which takes a charge.
 
         Examples
         --------
@@ -165,11 +165,11 @@ class Branches(Verbs):
         Parameters
         ----------
         X, y : array-like, or Rows
-            The new holdout: rows of the same population that neither an epoch before nor any training has used. They
-            are compared with those of every epoch before, row by row. Classes and prevalence are as before unless they
+            The new holdout: rows of the same population that no earlier epoch and no training has used. They are
+            compared with the rows of every earlier epoch, row by row. Classes and prevalence are as before unless they
             are named; groups and ids are needed if the old rows had some.
         queries, tolerance, charges, estimate
-            Of the new plan. The tolerance stays as it is and the charges follow from it, unless one of them is named.
+            Numbers of the new plan. The tolerance stays and the charges follow from it, unless one of them is named.
         allow : set of str
             As for :class:`ReusableHoldout`.
         early : bool
@@ -185,18 +185,18 @@ class Branches(Verbs):
         InputError
             If the guard has not halted, or the new holdout is one that was used before.
         OverlapError
-            If rows of it were used before or trained on: by ids one of them, by features more than chance explains;
+            If rows of it were used before or trained on: by ids a single row, by features more than chance explains;
             nothing was released.
         PlanError
-            If as many new rows, of the class shares that are expected, cannot keep the promise, or it is vacuous;
-            nothing was released.
+            If this number of new rows, with the expected class shares, cannot keep the promise, or if the plan is
+            vacuous; nothing was released.
         RotatedError
             If another process has rotated already.
 
         Warns
         -----
         KeptLessWarning
-            If the new rows' released class counts leave a smaller budget than that; the guard was rotated.
+            If the new rows' released class counts leave a smaller budget than planned; the guard was rotated.
 
         Notes
         -----
@@ -210,8 +210,8 @@ class Branches(Verbs):
             )
         if self._view.root is not self._view:
             raise InputError(
-                "rows are rotated by the guard that was made with them; this one is about another metric or slice; "
-                "nothing was released; rotate the first, and ask it for this one with on()"
+                "rows are rotated only by the guard that was made with them; this one is of another metric or slice; "
+                "nothing was released; rotate that guard, then use its on() for this metric or slice"
             )
         stated = Stated(
             queries=queries, tolerance=tolerance, charges=charges, estimate=estimate, allow=allowed_of(allow)
@@ -224,6 +224,6 @@ def rows_of(X: Any, y: Any) -> Rows:
     """Return rows as they were passed, or made of features and labels."""
     if isinstance(X, Rows):
         if y is not None:
-            raise InputError("Rows hold the labels; got y, too; nothing was made; leave it out")
+            raise InputError("Rows already hold the labels; got y, too; nothing was made; leave y out")
         return X
     return Rows(X, y)

@@ -23,16 +23,16 @@ __all__ = ["checked_prevalence", "guess", "numbers_of_ratio", "rest_on", "told"]
 
 _TRIED = 6  # rows of each class, on which a metric is tried
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
-_EXACT = 1.0 - 1e-12  # a factor that is told is never above the exact one, however it was rounded
+_EXACT = 1.0 - 1e-12  # rounding must not make a released factor larger than the exact one
 
 
 def guess(bound: BoundMetric, prevalence: object, *, by_ratio: bool, theory: int) -> Counts | None:
-    """Guess as :func:`~reusable_holdout.guard.wanted_plan.guessed` says, where a metric may rest on counts."""
+    """Return the result of :func:`~reusable_holdout.guard.wanted_plan.guessed` for a metric that may rest on counts."""
     if not by_ratio and not any(_rests_on_counts(bound)):
         checked_prevalence(prevalence, bound.classes)
         return None
     shares: list[float] = []
-    if bound.classes is not None and bound.groups is None:  # of groups sizes are told
+    if bound.classes is not None and bound.groups is None:  # for groups their sizes are released
         shares = checked_prevalence(prevalence, bound.classes)
     right = None if by_ratio else edition(theory).counts.place(_EXACT)
     counts = Counts(shares, right, theory)
@@ -52,7 +52,7 @@ def told(bound: BoundMetric, counts: Counts | None) -> Counts | None:
 
 
 def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
-    """Let a metric's public numbers be those of the released, or guessed, class counts."""
+    """Give a metric the public numbers that follow from the released, or else the guessed, class counts."""
     known = 0 if bound.classes is None or bound.groups is not None else len(bound.classes)
     if counts is None or counts.place is None or known != len(counts.prevalence):
         return
@@ -65,12 +65,12 @@ def rest_on(bound: BoundMetric, counts: Counts | None) -> None:
 def numbers_of_ratio(
     bound: BoundMetric, counts: Counts, estimate: object, spread: float | None
 ) -> dict[str, Any]:
-    """Return the plan's numbers of rows that are about as uncertain, at guessed class shares."""
+    """Return a plan's numbers for rows whose mean is about as uncertain as the metric, at guessed class shares."""
     metric = bound.metric
     if spread is not None:
         raise InputError(
             f"spread, your guess of the losses' standard deviation, is only for metrics whose losses take many values; "
-            f"of {metric.name} the estimate tells it; got spread={spread!r}; leave spread out"
+            f"for {metric.name} it follows from the estimate; got spread={spread!r}; leave spread out"
         )
     span, middle = metric.upper - metric.lower, (metric.lower + metric.upper) / 2.0
     at = float(estimate) if is_finite(estimate) else middle  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ def numbers_of_ratio(
 
 
 def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
-    """Return for each public number of a metric True if it depends on class counts, for any labels."""
+    """Return a bool for each public number of a metric: True if it depends on class counts. Labels are not used."""
     if bound.classes is None:
         return (False, False, False)
     count = len(bound.classes)
@@ -101,19 +101,19 @@ def _rests_on_counts(bound: BoundMetric) -> tuple[bool, bool, bool]:
 
 
 def _numbers_at(bound: BoundMetric, prevalence: Sequence[float]) -> PublicNumbers:
-    """Return the public numbers if the classes had these shares of the rows."""
+    """Return the public numbers that rows with these class shares would have."""
     shares = np.array(prevalence)
     counts = np.maximum(1, np.floor(shares * bound.counted_rows).astype(np.int64))
     counts[int(np.argmax(shares))] += bound.counted_rows - counts.sum()
     if counts.min() < 1:
         raise InputError(
-            f"each of {len(counts)} classes needs a row; got {bound.counted_rows} rows; nothing was made"
+            f"each of {len(counts)} classes needs at least one row; got {bound.counted_rows} rows; nothing was made"
         )
     return _tried(bound, counts).numbers
 
 
 def _factor_to_tell(bound: BoundMetric, guessed: PublicNumbers, rests: Sequence[bool]) -> float:
-    """Return the ratio of the rows' worth at the true class counts to their worth at the guess.
+    """Return how many times as many rows the true class counts are worth as the guessed ones.
 
     It is private; only its rounded value is released.
     """
@@ -147,7 +147,7 @@ def checked_prevalence(prevalence: object, classes: NDArray[Any] | None) -> list
         found = []
     if len(found) != count or not (min(found, default=0.0) > 0.0 and abs(sum(found) - 1.0) <= 1e-6):
         raise InputError(
-            f"prevalence= must be the shares of the {count} classes that are expected, each above 0, together 1, as a "
+            f"prevalence= must be the shares you expect of the {count} classes, each above 0, adding up to 1, as a "
             f"list in the order of the sorted classes or a dict; got {prevalence!r}; nothing was made"
         )
     return found

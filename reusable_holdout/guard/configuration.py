@@ -1,6 +1,6 @@
 """The public configuration of a ledger, one for each epoch.
 
-Guards resume by it and `verify` reads it. It never changes.
+A guard is resumed from it, and `verify` reads it. It never changes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RESUMED_WITH = {"classes": "classes", "counts": "prevalence"}
 
 
 def is_earlier(text: str) -> bool:
-    """Return True if a configuration is of a version before 0.3."""
+    """Return True if a version before 0.3 wrote a configuration."""
     try:
         facts = json.loads(text)
     except ValueError:
@@ -70,24 +70,24 @@ class Configuration(Facts):
 
     what: ClassVar[str] = "the ledger's configuration"
 
-    format: int  # of what a ledger says; see earlier/
+    format: int  # of a ledger's facts; see FORMAT
     plan: dict[str, Any]  # Plan.record()
     metric: dict[str, Any]  # BoundMetric.describe()
     holdout: str  # keyed digest of the data
     key: str  # commitment to the noise key
-    classes: list[Any] | str | None  # all that may occur, in order: what labels are coded by; or "private"
-    allow: list[str]  # what its owner insisted on
+    classes: list[Any] | str | None  # all that may occur, sorted; labels are coded by them; or "private"
+    allow: list[str]  # the owner's overrides, of ALLOWED
     epoch: int = 1  # number of this holdout in its ledger
     previous: str = ""  # last seal of the epoch before, hex: it makes one chain of all epochs
-    another_budget: bool = False  # whether the rows had one when this one was made
-    witness: str = ""  # place of the ledger's, if it has one
+    another_budget: bool = False  # True if the rows had one when this one was made
+    witness: str = ""  # place of the ledger's witness; empty if it has none
     known_rows: dict[str, str] = field(default_factory=dict)  # digests of `KeptRows`
 
     @classmethod
     def of(
         cls, plan: Plan, holdout: PrivateData, key: bytes, counts: Counts | None, allow: Iterable[str] = ()
     ) -> Self:
-        """Return the facts of a guard that is made."""
+        """Return the facts of a guard with this plan, holdout and noise key."""
         bound, known = holdout.bound, holdout.bound.class_set
         return cls(
             format=FORMAT,
@@ -102,11 +102,11 @@ class Configuration(Facts):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a text of :meth:`text`; LedgerMismatchError if it is another text, or of another theory."""
+        """Read the text that :meth:`text` wrote; LedgerMismatchError for another text, or one of another version."""
         if is_earlier(text):
             raise LedgerMismatchError(
-                "the ledger must be one of this version; it was written by reusable-holdout 0.2, by which it can still "
-                f"be asked; {_MISMATCH}; verify, history and report read it here; guard fresh rows to go on"
+                "the ledger must be one of this version; reusable-holdout 0.2 wrote it, and can still ask it; "
+                f"{_MISMATCH}; verify, history and report read it here; to go on, make a guard of fresh rows"
             )
         found = super().parse(text)
         if found.format != FORMAT:
@@ -148,7 +148,7 @@ class Configuration(Facts):
             for one in past:
                 if one.holdout == self.holdout:
                     raise RotatedError(
-                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its last; this one is "
+                        f"the ledger must be opened with the holdout of epoch {stored.epoch}, its latest; this one is "
                         f"that of epoch {one.epoch}, which was released; {_MISMATCH}; pass the new holdout"
                     )
             raise LedgerMismatchError(
@@ -238,7 +238,7 @@ def metric_of(description: dict[str, Any]) -> Metric:
 
 
 class Epoch(NamedTuple):
-    """One epoch, as it lies in the ledger: anything may, if the ledger was changed."""
+    """One epoch, as read from the ledger; if somebody changed the ledger, it may hold anything."""
 
     text: str  # its configuration
     rows: list[Row]
@@ -263,7 +263,7 @@ def read_epochs(ledger: str | Path, witness: str | Path | None) -> tuple[list[Ep
         seen = _seen(last, witness)
         for number, text in enumerate(store.configurations(), start=1):
             rows = store.rows(after=-(1 << 62), epoch=number)  # none is below 1 unless somebody added it
-            # others were committed meanwhile
+            # later seals were committed after the rows were read
             seals = [one for one in store.seals(epoch=number) if rows and one[0] <= rows[-1].query]
             epochs.append(Epoch(text, rows, seals, store.known_rows(number)))
     return epochs, seen

@@ -78,8 +78,8 @@ class Stated(NamedTuple):
                 raise InputError(f"plan must be a Plan; got {type(self.plan).__name__}; nothing was made")
             if given:
                 raise InputError(
-                    f"numbers of a plan are stated in the plan; got plan= and {', '.join(given)}; nothing was made; "
-                    "leave one of them out"
+                    f"a plan already holds all its numbers; got plan= and {', '.join(given)}; nothing was made; "
+                    "pass either plan= or the numbers"
                 )
             return self.plan.wished()
         return given
@@ -97,7 +97,7 @@ def allowed_of(allow: Iterable[str]) -> frozenset[str]:
 
 
 def made(rows: Rows, stated: Stated) -> GuardedView:
-    """Make a guard, or resume the one that a ledger has; warn of what is not kept."""
+    """Make a guard, or resume the one that a ledger has; warn of wishes that the plan does not keep."""
     wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
     wish |= {"order": rows.order} if rows.order else {}
     data = _private(
@@ -138,7 +138,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
 
 
 def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
-    """Resume a guard from its ledger; nothing is refilled."""
+    """Resume a guard from its ledger; the budget is not refilled."""
     store = SqlLedger(place, must_exist=True)
     text = store.configuration()
     if text is None:
@@ -198,10 +198,10 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
 
 
 def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None:
-    """Refuse a vacuous plan; warn of what is easy to miss."""
+    """Refuse a vacuous plan unless allowed; warn of copied rows, and of which class counts as positive."""
     with saying_what_counts(holdout.bound, plan.rows):
         plan.check_says_something(vacuous=vacuous)
-    if holdout.groups is None:  # which say what belongs together
+    if holdout.groups is None:  # groups say which rows belong together
         warn_of_copies(holdout.X)
     warn_of_counted_class(holdout.bound)
 
@@ -222,7 +222,7 @@ def _private(rows: Rows, metric: Metric, classes: Any, **others: Any) -> Private
 def _owned(
     holdout: PrivateData, rows: Rows, allow: frozenset[str], *, nothing: str = "nothing was made"
 ) -> OwnedRows:
-    """Return the recognisable rows; refuse rows that are among training rows, unless the owner allows it."""
+    """Return the rows, to be recognised later; refuse training rows among them, unless the owner allows it."""
     owned = OwnedRows(holdout, rows.ids, allowed=OVERLAP in allow, nothing=nothing)
     check_embargo(holdout.begins, rows.training, nothing=nothing)
     if rows.training is not None and OVERLAP not in allow:
@@ -254,7 +254,7 @@ def _begun(
     key: tuple[bytes, Path | None],
     owned: OwnedRows | None,
 ) -> GuardedView:
-    """Begin a new ledger, or go on in the one of these rows; return the view of the guard's own metric."""
+    """Begin a new ledger, or continue the ledger of these rows; return the view of the guard's own metric."""
     kept = KeptRows({}, b"") if owned is None or ledger.configuration() else owned.kept(key[0])
     facts = replace(facts, known_rows=facts.known_rows or kept.digests)
     stored = Configuration.parse(ledger.create(facts.text(), kept.text))
@@ -262,7 +262,7 @@ def _begun(
     facts.check_same(stored, past=past)
     if owned is not None:
         owned.check_same(stored, key[0])
-    if stored.plan != facts.plan:  # a version before this one derived it from what was stated
+    if stored.plan != facts.plan:  # an earlier version derived it from the same statements
         plan = Plan.kept(stored.plan)
         class_counts.rest_on(holdout.bound, stored.counts)
     return GuardedView(
@@ -278,7 +278,7 @@ def _begun(
 
 
 def _begin_epoch(ledger: Ledger, facts: Configuration, known_rows: bytes) -> None:
-    """End the current epoch of a ledger, and begin the next, for rows of no earlier epoch; all or nothing."""
+    """End the current epoch of a ledger and begin the next, all or nothing; refuse rows of an earlier epoch."""
     for number, text in enumerate(ledger.configurations(), start=1):
         if Configuration.parse(text).holdout == facts.holdout:
             raise InputError(

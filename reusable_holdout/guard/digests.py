@@ -40,7 +40,7 @@ _THREADS = 2  # more than two wait for the memory
 
 
 def predictions_digest(prepared: NDArray[Any]) -> bytes:
-    """Return the SHA-256 of predictions in canonical form; processors have instructions for it.
+    """Return the SHA-256 of predictions in canonical form; it is fast, as processors support it.
 
     Beyond 4 MiB the result is the digest of the digests of leaves, which threads compute. Leaves of zeros and ones are
     packed, eight to a byte.
@@ -66,7 +66,7 @@ def _leaf_digest(leaf: NDArray[np.uint8]) -> bytes:
 
 
 def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
-    """Return the digest of features and labels, by hashes that `new` makes.
+    """Return the digest of features and labels, computed with the hashes that `new` makes.
 
     It does not depend on how the rows are cut into chunks.
     """
@@ -187,7 +187,7 @@ class _Column:
         self._rows, self._form = 0, ""
 
     def add(self, piece: NDArray[Any] | CodedLabels) -> None:
-        """Go on with these rows."""
+        """Add these rows to the digest."""
         form = self._form_of(piece)
         if self._rows and len(piece) and form != self._form:
             raise InputError(
@@ -214,7 +214,7 @@ class _Column:
         if kind in "OUST":
             self._digest.update(b"".join(self._words(block)))
         elif kind == "f":
-            self._digest.update((block.astype(np.float64, order="C") + 0.0).data)  # one zero
+            self._digest.update((block.astype(np.float64, order="C") + 0.0).data)  # -0.0 becomes 0.0
         else:
             self._digest.update(np.ascontiguousarray(block, _canonical_type(block.dtype)).view(np.uint8).data)
 
@@ -286,9 +286,8 @@ class ContentKey:
     def question(self, way: str, content: bytes, unit: int, tolerance: int = 0) -> bytes:
         """Return the digest of a question: the way it is asked in, its subject, and prior and tolerance on grids.
 
-        The content of the subject is that of the analyst's predictions, or of a model. A model's predictions for the
-        private rows must not be used: whether two models agree on them depends on the holdout, and replays would reveal
-        it.
+        `content` is the digest of the analyst's predictions, or of a model. A model's predictions for the private rows
+        must not be used: whether two models agree on these rows depends on the holdout, and replays would reveal it.
         """
         numbers = unit.to_bytes(8, "big", signed=True) + tolerance.to_bytes(8, "big")
         return self._of(way.encode(), numbers, content)
@@ -317,8 +316,8 @@ class ContentKey:
         told, masked = concealed[:_DIGEST_BYTES], concealed[_DIGEST_BYTES:]
         if not hmac.compare_digest(told, self._authenticated(masked, about)):
             raise InputError(
-                "what was measured must come from this guard's measure(), for this model and this kind of query, "
-                "unchanged; it does not; nothing was asked and nothing was charged"
+                "a measurement must come from this guard's measure(), for this model and this kind of query, "
+                "unchanged; this one does not; nothing was asked and nothing was charged"
             )
         nonce, masked = masked[:_DIGEST_BYTES], masked[_DIGEST_BYTES:]
         padded = np.frombuffer(self._masked(masked, nonce), dtype=np.int64)

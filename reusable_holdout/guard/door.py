@@ -36,7 +36,7 @@ def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
     -------
     list
         For each question an :class:`Answer`, for a choice a :class:`Choice`, for a batch a list. A subject that failed
-        on the holdout has a :class:`ModelError` in place of an answer. A halt is raised with the answers before it.
+        on the holdout has a :class:`ModelError` in place of an answer. A halt carries the answers before it.
     """
     each = [posed(view, question) for question in questions]
     if any(one.question.way == "final" for one in each):
@@ -57,8 +57,8 @@ def _asked(one: Posed) -> Any:
     way, question = one.way, one.question
     if question.anew and not way.by_series:
         raise InputError(
-            "anew= is for a board of claims, where the same predictions are one question, whoever claims what of "
-            "them; leave it out; nothing was asked"
+            "anew= is for a board of claims, where predictions that another series sent are not asked about "
+            "again; leave anew= out; nothing was asked"
         )
     if way.by_series:
         answers = _claims(one)
@@ -74,16 +74,16 @@ def _asked(one: Posed) -> Any:
 
 
 def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float, way: str) -> Measured:
-    """Measure a fitted model for a question that is asked elsewhere, if that needs it, and conceal what was found."""
+    """Measure a fitted model for a question that another process asks, if this is needed; encrypt the result."""
     question = Question(way, model, prior, prior_error=prior_error)
     if way == "choose":  # a choice is among a list
         question = question._replace(subjects=[model], priors=[prior])
     one = posed(view, question)
     (subject,), kind = one.subjects, one.way
     if not subject.models:
-        raise InputError("models are measured; got predictions; nothing was asked; pass a fitted model")
+        raise InputError("only models are measured; got predictions; nothing was asked; pass a fitted model")
     transcript = view.transcript
-    alone = kind.name not in {"choose", "final"}  # which are named with others
+    alone = kind.name not in {"choose", "final"}  # these are named by all their candidates
     tail, row = transcript.ledger.look(one.digests[0])
     if kind.halt_reason(transcript.state_at(tail)) is not None or (alone and row is not None):
         return Measured(model, subject.content)
@@ -100,7 +100,7 @@ def measured_here(view: GuardedView, model: Any, prior: Any, prior_error: float,
 
 
 def _batch(one: Posed) -> list[AnswerOrError]:
-    """Answer checks or gates, durably; all of a batch shares the history before it."""
+    """Answer checks or gates, durably; all questions of a batch share the history before the batch."""
     way, view, digests = one.way, one.view, one.digests
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
     transcript = view.transcript
@@ -131,7 +131,7 @@ def _batch(one: Posed) -> list[AnswerOrError]:
 
 
 def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | None = None) -> Asked:
-    """Return what is decided on, by the tolerances in a state; it is weighed anew only if these have changed."""
+    """Return the weighed rows for the tolerances in a state; reuse `before` if the tolerances are the same."""
     way: Any = one.way
     limits: Any = way.tolerances(one.tolerances, one.beyond, state)
     known: Any = None if before is None else before.tolerances
@@ -142,16 +142,16 @@ def _asked_in(one: Posed, found: Sequence[Any], state: State, before: Asked | No
 
 
 def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Row]:
-    """Return the rows of answered questions; the row of the first came with the transaction."""
+    """Return the ledger's rows of answered questions; a single question's row came with the transaction."""
     if len(digests) > 1:
         return transaction.find(digests)
     return {} if transaction.row is None else {digests[0]: transaction.row}
 
 
 def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
-    """Return True if a batch has a new question; what has no room is refused before the rows are read.
+    """Return True if a batch has a new question; refuse a batch without room before the rows are read.
 
-    The ledger is read for more than the first question only where that decides.
+    Questions after the first are looked up only if the result depends on them.
     """
     transcript = one.view.transcript
     roomy = len(one.digests) <= transcript.queries - state.asked and one.tolerances is None
@@ -201,8 +201,8 @@ def _single(
 ) -> tuple[AnswerOrError, Row]:
     """Answer one question, durably; it takes one or several of the declared queries.
 
-    `refuse` raises, by public numbers, where it has no room: before the rows are read, and again in the transaction
-    that decides. `measure` reads the rows: not for what is refused or replayed, nor after a halt.
+    `refuse` raises if there is no room, by public numbers: before the rows are read, and in the deciding transaction.
+    `measure` reads the rows. It is not called for refused or replayed questions, nor after a halt.
     """
     way, transcript = one.way, one.view.transcript
     tail, row = transcript.ledger.look(digest)
@@ -275,7 +275,7 @@ def _revealed(one: Posed, place: int) -> AnswerOrError:
 def _chosen(one: Posed) -> Choice | ModelError:
     way, count, content = one.view.ways.choose, len(one.digests), one.view.content
     digest = content.several(b"choose", one.digests)
-    # a candidate that comes again in another choice must not come with the same noise
+    # a candidate of two choices must not get the same noise in both
     own = [content.several(b"noise", [digest, candidate]) for candidate in one.digests]
 
     def refuse(state: State) -> None:
@@ -295,7 +295,7 @@ def _chosen(one: Posed) -> Choice | ModelError:
         return answer
     told = Told.parse(row.told)
     if told is None or told.winner is None:
-        raise LedgerError(f"query {row.query} is no choice; verify the ledger; nothing was asked")
+        raise LedgerError(f"query {row.query} is not a choice; verify the ledger; nothing was asked")
     before = State(charges=row.charges - row.charged, nats=row.spent_nats - row.nats)
     others = way.others(told, Terms(row.prior, row.threshold), way.length(before))
     best = one.unit.ends(0.0, others)[1 if one.unit.greater_is_better else 0]

@@ -31,13 +31,13 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
     with contextlib.suppress(LedgerMismatchError):
         wanted.check_same(stored)
         return ledger
-    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows, which are refused as ever
+    if (wanted.key, wanted.holdout) != (stored.key, stored.holdout):  # other rows: the caller refuses them
         return ledger
     rows.check_same(stored, key)
     if OVERLAP in stored.allow and OVERLAP not in wanted.allow:
         raise LedgerMismatchError(
-            'rows whose overlap was allowed stay marked; got a plan without allow={"overlap"}; nothing was changed; '
-            "pass it again"
+            'once overlap was allowed for rows, every plan of them must allow it; got no allow={"overlap"}; nothing '
+            "was changed; pass it again"
         )
     kept = rows.kept(key, epoch=ledger.epoch + 1)
     marks = replace(wanted, another_budget=stored.another_budget, witness=witness)
@@ -46,9 +46,9 @@ def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: by
         asked = transaction.tail.query
         known = guesses(stored.counts, stored.metric) == guesses(wanted.counts, wanted.metric)
         if asked or (tells(stored.counts) and not known):
-            heard = f"queries answered: {asked:,}" if asked else "class counts were"
+            heard = f"queries answered: {asked:,}" if asked else "class counts were told"
             raise LedgerMismatchError(
-                f"rows may be given another plan before anything was told of them; {heard}; nothing was changed; "
+                f"rows can get another plan only before anything about them was told; {heard}; nothing was changed; "
                 "resume with ReusableHoldout.open, or use fresh rows and another ledger"
             )
         begin_epoch(ledger, transaction, follows, kept.text)

@@ -17,13 +17,13 @@ __all__ = ["tell_finals"]
 
 
 def tell_finals(finals: Sequence[Posed]) -> list[Any]:
-    """Tell values as they are, once, durably; each may be of another metric; after another final it is Halted."""
+    """Release exact values once, durably, for one or several metrics; raise Halted after another final."""
     if any(one.question.way != "final" for one in finals):
-        raise InputError("a final ends what is asked; got other questions beside it; nothing was asked")
+        raise InputError("a final is the last question; got others with it; nothing was asked")
     root = finals[0].view
     if len({one.view.number for one in finals}) < len(finals):
         raise InputError(
-            "a final names each metric once; got one twice; nothing was asked; name its models together"
+            "a final must name each metric once; got one twice; nothing was asked; pass its models in one list"
         )
     each = [entry for one in finals for entry in _entries(one, finals)]
     digests = [entry.digest for entry in each]

@@ -123,7 +123,7 @@ class FrozenCertificate:
         missing = [query for query in queries if query not in known]
         if missing:
             raise InputError(
-                f"answers that are frozen must be this guard's, about its metric; query {missing[0]} is none of them; "
+                f"only this guard's answers about its metric can be frozen; query {missing[0]} is not one of them; "
                 "nothing was frozen"
             )
         return replace(self, answers=tuple(known[query] for query in dict.fromkeys(queries)))
@@ -135,7 +135,7 @@ class FrozenCertificate:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a text of :meth:`to_json`.
+        """Read the text that :meth:`to_json` returned.
 
         Raises
         ------
@@ -173,7 +173,7 @@ class FrozenCertificate:
         text = None
         with suppress(OSError, ValueError, TypeError, AttributeError):
             if isinstance(certificate, cls):
-                text = ""  # where it was not frozen, but made
+                text = ""  # kept if to_json() fails: then it was not frozen, but made by hand
                 text = certificate.to_json()
             elif isinstance(certificate, str | Path):
                 text = Path(certificate).read_text(encoding="utf-8")
@@ -189,7 +189,7 @@ class FrozenCertificate:
 def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None) -> FrozenCertificate:
     """Freeze answers, by default all, about one view of an epoch; an InputError if one was not given about it."""
     rows = ledger.rows(epoch=epoch)
-    seals = ledger.seals(epoch=epoch)  # after the rows, so that none of these comes after the last of them
+    seals = ledger.seals(epoch=epoch)  # read after the rows, so that no row is newer than the last seal
     text = ledger.configurations()[epoch - 1]
     configuration = Configuration.parse(text)
     about = configuration.views(rows)[view]
@@ -207,7 +207,7 @@ def freeze(ledger: Ledger, epoch: int, view: int, queries: Sequence[int] | None)
 def _machine(ledger: Ledger) -> str:
     if ledger.url is not None and ledger.path is None:
         return urllib.parse.urlsplit(ledger.url).hostname or "a database server"
-    import platform  # noqa: PLC0415 - needed by those who freeze something
+    import platform  # noqa: PLC0415 - needed only for freezing
 
     return platform.node() or "a machine without a name"
 
@@ -230,13 +230,13 @@ def frozen_problems(certificate: FrozenCertificate, epochs: Sequence[Epoch]) -> 
     for answer in certificate.answers:
         row = known.get(answer.query)
         if row is None:
-            yield f"the certificate's query {answer.query} was not answered up to its head"
+            yield f"the certificate's query {answer.query} has no answer in the ledger up to the certificate's head"
         elif (
             row.view != certificate.view
             or not _is_answer(row)
             or FrozenAnswer.of(row, certificate.metric) != answer
         ):
-            yield f"the certificate's query {answer.query} is not as it was answered: it was changed"
+            yield f"the certificate's query {answer.query} differs from the answer in the ledger: it was changed"
 
 
 def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:

@@ -29,19 +29,19 @@ class ReusableHoldout(Branches):
     Parameters
     ----------
     X, y : array-like, or Rows
-        Private features and labels; :class:`Rows` in place of both, where there are classes, weights, groups, ids or
-        training rows to be named. See there.
+        Private features and labels. To state classes, weights, groups, ids or training rows, pass :class:`Rows` in
+        place of both.
     metric : str or Metric
         A name of the catalogue, or a metric of your own. With "score", "pass@3" or "pass^3" there are no labels: every
         question brings a score for each row.
     plan : Plan, optional
-        Numbers of the plan beyond the everyday ones; its rows are counted anew.
+        A plan, for numbers that are no parameters here; its rows are replaced by the number of rows in `y`.
     queries : int, optional
         Questions that will be asked at most, 100 by default.
     tolerance : float, optional
         Largest distance of an agreed answer from the population value; the charges follow from it.
     charges : int, optional
-        Deviations to pay for; by default 3, if no tolerance is named. The tolerance follows from them.
+        Deviations that can be paid for; by default 3, if no tolerance is named. The tolerance follows from them.
     estimate : float, optional
         Expected score. The nearer it is to the metric's bounds, the narrower are all intervals.
     ledger : str, Path or None
@@ -81,8 +81,8 @@ class ReusableHoldout(Branches):
     InputError
         If data and metric do not fit.
     OverlapError
-        If models were trained on rows of it: by ids at least one row, by features more than chance explains; nothing
-        was made.
+        If the training rows hold rows of the holdout: by ids at least one, by features more than chance explains;
+        nothing was made.
     SecondBudgetError
         If the rows, or some of them, have a budget in another ledger, or in the memory of this process; nothing was
         made.
@@ -161,7 +161,7 @@ class ReusableHoldout(Branches):
         seed: int | None = None,
         witness: str | Path | None = None,
     ) -> Self:
-        """Resume a guard from its ledger; nothing is refilled.
+        """Resume a guard from its ledger; the budget is not refilled.
 
         Parameters
         ----------
@@ -174,8 +174,8 @@ class ReusableHoldout(Branches):
         key, seed
             The same as when it was made.
         witness : str or Path, optional
-            By default the one that stands in the ledger; where that was moved to, if it is no more where it was; or,
-            if there is none, one that watches it from now on.
+            By default the witness that the ledger names. Pass its new place if it was moved, or, if the ledger names
+            none, a witness that watches it from now on.
 
         Raises
         ------
@@ -201,7 +201,7 @@ class ReusableHoldout(Branches):
 
     @sealed
     def check_predictions(self, predictions: Any) -> None:
-        """Refuse predictions that no question takes; nothing is asked, and what fits tells nothing.
+        """Refuse predictions that no question takes; nothing is asked, and the check reveals nothing private.
 
         Whether they fit depends on what is public of the rows: their number, their classes, their ids, and the labels
         of their pandas index, if `X` or `y` has one, in their order.
@@ -221,9 +221,9 @@ class ReusableHoldout(Branches):
 
     @checked_call
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call a function with the new answers after each commit; returns a function that ends it.
+        """Call a function with the new answers after each commit; return another function that ends this.
 
-        Its errors become warnings, because the answers are already released.
+        Errors of the listener become warnings, because the answers are already released.
         """
         listeners = self._view.listeners
         listeners.append(listener)

@@ -1,4 +1,4 @@
-"""Guardrails of a gate: other metrics of the same rows and their least values; together one question, one bit."""
+"""Guardrails of a gate: other metrics of the same rows, with their least values; one bit answers for all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rail(NamedTuple):
     digest: bytes
 
     def value(self, X_train: Any) -> Named:
-        """Return its gate, and what it measured."""
+        """Measure the guardrail's value; return it with its gate."""
         return values(self.view, self.gate, self.subject, self.named, X_train)
 
 
@@ -42,7 +42,7 @@ def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
     """Check each guardrail's statement: a number, or a subject of its own and a number."""
     if not isinstance(guardrails, Mapping) or not guardrails:
         raise InputError(
-            "guardrails must be a dict from guards that on() gave to what each must reach, such as "
+            "guardrails must be a dict: guards made with on(), each with the value it must reach, such as "
             f"{{guard.on('recall'): 0.8}}; got {type(guardrails).__name__}; nothing was asked"
         )
     paired, seen, found = isinstance(subject, Difference), {view.number}, []
@@ -50,12 +50,12 @@ def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
         other = view.checked_view(guard)
         if other.number in seen:
             raise InputError(
-                "a guardrail must be another metric of the same rows, and each once; got one twice; nothing was asked"
+                "a guardrail must be another metric of the same rows, named only once; got one twice; nothing was asked"
             )
         seen.add(other.number)
         if isinstance(given, tuple) and len(given) != 2:
             raise InputError(
-                "a guardrail must be a number, or a tuple of a subject of its own and a number; got a tuple of "
+                "a guardrail must be a number, or a tuple of a model or predictions and a number; got a tuple of "
                 f"{len(given)}; nothing was asked; for two models pass (Difference(new, old), number)"
             )
         own, least = given if isinstance(given, tuple) else (subject, given)

@@ -25,7 +25,7 @@ _SHOWN = 20  # of the queries that were charged
 def halted(
     ledger: Ledger, state: State, queries: int, reason: str, answers: Sequence[Answer | None]
 ) -> Halted:
-    """Build the exception; a ledger on a disk or a server is read for its history once somebody looks at that."""
+    """Build the exception; the history of a ledger on a disk or a server is read only when it is first used."""
     history = partial(_released_until, ledger, ledger.epoch, state.query)
     unanswered = f"{len(answers)} of the batch were answered" if answers else "this question was not answered"
     todo = (
@@ -56,6 +56,6 @@ def _why(ledger: Ledger, state: State, queries: int, reason: str) -> str:
 
 
 def _released_until(ledger: Ledger, epoch: int, query: int) -> pd.DataFrame:
-    """Read the history of an epoch up to a query, also if the ledger has been closed."""
+    """Read the history of an epoch up to a query, even if the ledger has been closed."""
     with closing(ledger.latest()) if ledger.closed else nullcontext(ledger) as store:
         return released_by(store, epoch).history.head(query)

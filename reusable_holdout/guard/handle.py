@@ -53,7 +53,7 @@ _GUARD: list[Any] = []
 
 
 def the_guard(cls: type[_T]) -> type[_T]:
-    """Register the class that handles open, and that an absent guard stands for; a decorator of that class."""
+    """Register the class of guards, which handles open and absent guards stand for; a decorator of that class."""
     _GUARD.append(cls)
     return cls
 
@@ -64,11 +64,11 @@ def guard_class() -> Any:
 
 
 class ElsewhereError(LedgerError, AttributeError):
-    """The guard is not here; to code that looks for an attribute it is missing."""
+    """The guard is not here; as an AttributeError, it tells code that the guard lacks the attribute."""
 
 
 class AbsentGuard:
-    """A guard that is not here.
+    """A stand-in for a guard that is not here.
 
     It has a guard's methods, which raise: a worker must load the pickle of a guard before it can report an error.
     """
@@ -95,7 +95,7 @@ class AbsentGuard:
 
 
 class FrozenGuard(AbsentGuard):
-    """A guard that was deployed: what it had answered, as a frozen certificate's JSON, and its name where it lives."""
+    """A stand-in for a guard in a deployed file: its answers, as a frozen certificate's JSON, and the guard's name."""
 
     def __init__(self, name: str, certificate: str) -> None:
         self.name = name
@@ -115,7 +115,7 @@ class FrozenGuard(AbsentGuard):
         frozen = self.certificate()
         return LedgerError(
             f"a guard must be asked where it lives, on {frozen.machine!r} beside its ledger (holdout "
-            f"{frozen.holdout[:12]}, head {frozen.head[:12]} when it was frozen); here is its frozen certificate; "
+            f"{frozen.holdout[:12]}, head {frozen.head[:12]} when it was frozen); this is only its frozen certificate; "
             "nothing was asked; open it there with ReusableHoldout.open(ledger, X, y), and put it in this one's place: "
             "search.set_params(guard=guard), or scoring=guarded_scorer(guard)"
         )
@@ -123,7 +123,7 @@ class FrozenGuard(AbsentGuard):
     def certificate(self, *answers: Answer) -> FrozenCertificate:
         """Return the frozen certificate, as :meth:`ReusableHoldout.certificate` does.
 
-        An InputError is raised if an answer is not in it.
+        An InputError is raised if the certificate does not hold one of the answers.
         """
         frozen = FrozenCertificate.from_json(self._text)
         return frozen.of([answer.query for answer in answers]) if answers else frozen
@@ -155,17 +155,17 @@ def check_is_guard(guard: object) -> None:
     Raises
     ------
     InputError
-        Saying what came.
+        If it is anything else; the error says what.
     LedgerError
-        If it is what stands for a guard that is not here; says where it is.
+        If it is a stand-in for a guard that is not here; the error says where the guard is.
     """
     if isinstance(guard, guard_class()):
         return
     if isinstance(guard, AbsentGuard):
         raise guard.why()
-    if hasattr(type(guard), "evaluate"):  # not of a class, which is none yet
+    if hasattr(type(guard), "evaluate"):  # looked up on the type: a class itself is no guard
         raise InputError(
-            f"models are asked about where the holdout's rows are; got {type(guard).__name__}, a guard elsewhere, that "
+            f"a guard asked about models must have its rows here; got {type(guard).__name__}, a guard elsewhere that "
             "takes predictions; nothing was fitted and nothing was asked; predict, and ask about the predictions"
         )
     came = f"the class {guard.__name__}" if isinstance(guard, type) else type(guard).__name__
@@ -204,7 +204,7 @@ class Handle(NamedTuple):
         if guard is not None and opened_with == state and not guard.closed:
             return guard
         guard = self._opened_view() if self.view_file else self._opened()
-        guard._handle = self  # pickled on, it is the same handle
+        guard._handle = self  # pickled again, the guard gives the same handle
         _OPEN.pop(self, None)
         _OPEN[self] = (state, guard)
         for old in list(_OPEN)[:-_MOST_OPEN]:  # not closed, for another thread may use it
@@ -238,7 +238,7 @@ class Handle(NamedTuple):
 
 
 class UnreachableGuard(AbsentGuard):
-    """A guard whose handle could not be opened here; asked, it says why."""
+    """A stand-in for a guard whose handle could not be opened here; when it is asked, it raises the reason."""
 
     def __init__(self, handle: Handle, error: HoldoutError) -> None:
         self._handle, self._error = handle, error
@@ -273,7 +273,7 @@ _OPEN: dict[Handle, tuple[tuple[object, ...], Any]] = {}
 
 
 def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any], *, epoch: int = 1) -> Handle:
-    """Write the holdout beside a SQLite ledger, or beside the key of a ledger on a server, and say where all is.
+    """Write the holdout next to a SQLite ledger, or next to the key of a ledger on a server; return the handle.
 
     One key file serves one guard, and each of the ledger's holdouts has a file of its own. Raises HandleError if other
     processes could not find the budget or the key, or the holdout cannot be written.
@@ -297,7 +297,7 @@ def make_handle(ledger: Ledger, key_file: Path | None, contents: dict[str, Any],
 
 
 def write_private(path: Path, contents: dict[str, Any]) -> None:
-    """Write the holdout where only its owner can read it, all or nothing, as :func:`joblib.dump` does.
+    """Write the holdout with :func:`joblib.dump`, all or nothing, to a file that only its owner can read.
 
     Processes that have an earlier file of this name mapped keep that one. Raises HandleError if something in it cannot
     be pickled, such as a metric made of a lambda, or the file cannot be written.
@@ -317,7 +317,7 @@ def write_private(path: Path, contents: dict[str, Any]) -> None:
         temporary.replace(path)
     except (pickle.PicklingError, AttributeError, TypeError, OSError):
         raise HandleError(
-            f"a guard that goes to other processes must be able to write its holdout to {path}; it was not; use a "
+            f"a guard that goes to other processes must be able to write its holdout to {path}; writing failed; use a "
             "folder you can write to, and a metric made of importable functions"
         ) from None
     finally:
@@ -334,7 +334,7 @@ def read_private(path: Path) -> dict[str, Any]:
         status = path.stat()
     except OSError:
         raise LedgerKeyError(
-            f"the holdout of this handle must lie in {path}; it does not; open the guard with its data instead"
+            f"the holdout of this handle must lie in {path}; it was not found; open the guard with its data instead"
         ) from None
     if status.st_mode & 0o077 or status.st_uid != os.getuid():
         raise LedgerKeyError(
@@ -393,5 +393,5 @@ def frozen_guard(guard: Any, certificate: FrozenCertificate) -> FrozenGuard:
 
 
 def guard_here(guard: Any) -> Any:
-    """Return the guard of a frozen one, if it is open in this process; else the given object."""
+    """Return the guard that a frozen guard stands for, if it is open in this process; else the given object."""
     return _HERE.get(guard.name, guard) if isinstance(guard, FrozenGuard) else guard

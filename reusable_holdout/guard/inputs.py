@@ -40,12 +40,12 @@ class PrivateData:
     """The holdout, bound to a metric; it shows nothing of itself and cannot be pickled.
 
     It holds copies, except of data that are :class:`Owned`: later changes to the user's data change no answer, and the
-    ledger's digest names the data that are asked about. X are features, in chunks or not, or None. y are labels, or for
-    judged scores ids. The other parameters are as for :meth:`Metric.bind`. Without `classes`, the classes that a ledger
-    has `declared` count, if the labels' own are too many to be public. `bound` is the metric on the rows.
+    ledger's digest names the data that are asked about. X are features, in chunks or not, or None. y are labels, or ids
+    for judged scores. The other parameters are as for :meth:`Metric.bind`. If `classes` is None and the labels' own are
+    too many to be public, the classes that `declared` returns are used. `bound` is the metric on the rows.
 
-    If the metric is not defined on the labels, this is released only when a question is asked, and priced. The `opened`
-    parts of a guard's own rows are not read and copied again. An InputError says that the parts do not fit one another.
+    If the metric is not defined on the labels, this is released only when a question is asked, at a price. If `opened`,
+    the parts are a guard's own, and are not read and copied again. InputError if the parts do not fit one another.
     """
 
     def __init__(
@@ -90,12 +90,12 @@ class PrivateData:
         if count != labels:
             advice = "; transpose X" if getattr(X, "shape", ())[1:] == (labels,) else ""
             raise InputError(
-                f"X and y must have as many rows; got {count:,} and {labels:,}{advice}; nothing was made"
+                f"X and y must have the same number of rows; got {count:,} and {labels:,}{advice}; nothing was made"
             )
 
     @cached_property
     def row_set(self) -> RowSet:
-        """Features of the holdout, row by row; there must be some."""
+        """The features of the holdout as a set of rows; the holdout must have features."""
         return ordered_rows(self.X, column_names(self.X))
 
     @property
@@ -169,7 +169,7 @@ def rows_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
         first = given[0] if isinstance(given, list | tuple) and given else given
         if isinstance(first, Path) or (isinstance(given, str) and what == "X"):
             raise InputError(
-                f"{what} must be data, not where they lie; for Parquet files pass ParquetRows(...), from "
+                f"{what} must be data, not a path; for Parquet files pass ParquetRows(...), from "
                 "reusable_holdout; read other files first; nothing was made"
             )
     X, y = from_arrow(X), from_arrow(y)

@@ -48,16 +48,16 @@ class Names(NamedTuple):
 
 
 class OwnedRows:
-    """Rows that a guard is made of, by what they are known, and whether the owner allows overlaps.
+    """The rows of a guard, the ids or features by which they are recognised, and the owner's word on overlaps.
 
-    Ids are distinct names, one for each row, or an InputError says that `nothing` happened; judged rows have their own.
+    Ids are distinct names, one for each row; else an InputError quotes `nothing`. Judged rows have ids already.
     """
 
     def __init__(self, holdout: PrivateData, ids: Any, *, allowed: bool, nothing: str) -> None:
         self.holdout, self.allowed, self._named = holdout, allowed, ids is not None
         judged = holdout.bound.metric.response == "judged"
         if judged and ids is not None:
-            raise InputError(f"judged rows have ids already, y; got ids=, too; {nothing}; leave it out")
+            raise InputError(f"judged rows have ids already, in y; got ids=, too; {nothing}; leave ids= out")
         given = holdout.y if judged else ids
         self.ids = None if given is None else names_of(given, what="ids=", nothing=nothing)
         if self.ids is None:
@@ -92,11 +92,11 @@ class OwnedRows:
         return KeptRows(digests, b"".join(texts.values()))
 
     def check_same(self, stored: Configuration, key: bytes) -> None:
-        """Refuse another word or other ids than a ledger was made with, by a LedgerMismatchError."""
+        """Raise LedgerMismatchError if ids are given that the ledger was not made with."""
         digests = self.kept_as(key, stored.epoch, None, by_name=False).digests
         if self._named and not digests.items() <= stored.known_rows.items():
             raise LedgerMismatchError(
-                "ids= must be those the ledger was made with; they are others, or it was made without; nothing was "
+                "ids= must be those the ledger was made with; these differ, or it was made without ids; nothing was "
                 "asked and nothing was charged; resume with ReusableHoldout.open"
             )
 
@@ -117,7 +117,7 @@ def by_name(part: str) -> bool:
 
 
 def comparable_names(table: Any, X: Any) -> tuple[str, ...] | None:
-    """Return the names by which a table's columns come in the order of a holdout's.
+    """Return the names by which a table's columns are sorted into the order of a holdout's columns.
 
     An InputError is raised if the table has other columns.
     """
@@ -150,8 +150,8 @@ def names_of(given: Any, *, what: str, nothing: str) -> Names:
 class TrainedOn:
     """The comparison of the holdout's rows with the rows that an analyst's models were trained on.
 
-    There is one for all metrics of the holdout. It compares features alone, because labels and ids could be read out.
-    If the owner allows overlap, nothing is compared.
+    One comparison serves all metrics of the holdout. It uses features alone, because an analyst could find out labels
+    and ids by asking. If the owner allows overlap, nothing is compared.
     """
 
     def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
@@ -162,7 +162,7 @@ class TrainedOn:
         return "<training rows>"
 
     def holds(self, X_train: Any) -> bool:
-        """Return True if some of these rows are in the holdout, more than by chance: a fact that must be paid for.
+        """Return True if the holdout has more of these rows than chance explains: a fact that must be paid for.
 
         Rows that cannot be compared count as different.
         """

@@ -58,9 +58,9 @@ def predictions_of(model: Any, X: Any, *, response: Response, classes: NDArray[A
 
 
 def check_model(model: Any, X: Any, *, response: Response, classes: NDArray[Any] | None) -> None:
-    """Refuse a model that cannot fit, by what is public: its methods, its classes, the number of columns.
+    """Refuse a model that does not fit, by public facts: its methods, its classes, the number of columns.
 
-    Found here, it is free; found on the holdout's rows, it takes a charge.
+    A misfit that is found here is free; one that is found on the holdout's rows takes a charge.
     """
     _check_object(model)
     methods = {"labels": ["predict"], "values": ["predict"], "probabilities": ["predict_proba"]}
@@ -116,7 +116,7 @@ def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
         return None
     if np.ndim(known) != 1:
         raise InputError(
-            "the model's classes must be one list, of one output; got something else; wrap the model"
+            "the model's classes must be one list, for one output; got something else; wrap the model"
         )
     if np.array_equal(known, classes):
         return None
@@ -125,12 +125,12 @@ def _places(model: Any, classes: NDArray[Any] | str | None) -> list[int] | None:
     if not places.keys() >= set(labels):
         alike = {str(label) for label in labels} <= {str(label) for label in places}
         advice = (
-            "train it with labels of the guard's own type, which are text or numbers, not the other; nothing was asked"
+            "one has text, the other numbers; train the model with labels of the guard's type; nothing was asked"
             if alike
             else "pass classes= to the guard with all classes that may occur"
         )
         raise InputError(
-            f"the model's classes must be among the guard's; got {len(labels)} classes, of which some are not; {advice}"
+            f"the model's classes must be among the guard's; got {len(labels)} classes, and some are not; {advice}"
         )
     return [places[label] for label in labels]
 
@@ -150,7 +150,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     """
     if isinstance(X_train, Real | str) and y_train is None:
         raise InputError(
-            "a prior must be passed by its name, for X_train is what comes second; got it by position; write "
+            "a prior must be passed by its name, because X_train comes second; got it by position; write "
             "prior=...; nothing was asked"
         )
     both = {"X_train": X_train, "y_train": y_train}
@@ -167,7 +167,7 @@ def training_rows(X_train: Any, y_train: Any) -> tuple[Any, Any]:
     rows, labels = length_of(X_train), length_of(y_train)
     if isinstance(rows, int) and isinstance(labels, int) and rows != labels:
         raise InputError(
-            f"X_train and y_train must have as many rows; got {rows:,} and {labels:,}; nothing was asked"
+            f"X_train and y_train must have the same number of rows; got {rows:,} and {labels:,}; nothing was asked"
         )
     check_same_order(X_train, y_train, names=("X_train", "y_train"), nothing="nothing was asked")
     column = y_train if hasattr(y_train, "ndim") else as_array(y_train, what="y_train")
@@ -185,7 +185,7 @@ def length_of(data: Any) -> Any:
 def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
     """Return the model, or if it is not fitted a clone of it fitted on the training data.
 
-    An InputError says that it is a class, or neither fitted nor fit to be.
+    An InputError says that it is a class, or that it is not fitted and there are no training data.
     """
     _check_object(model)
     if not hasattr(model, "__sklearn_tags__"):  # no estimator: an object with predict() is taken to be fitted
@@ -203,6 +203,6 @@ def fitted(model: Any, X_train: Any, y_train: Any) -> Any:
                 f"got an unfitted {type(model).__name__}; call its fit; nothing was asked"
             ) from None
         return clone(model).fit(X_train, y_train)
-    except (TypeError, AttributeError):  # a part of one
+    except (TypeError, AttributeError):  # an object with only a part of an estimator's methods
         pass
     return model

@@ -28,7 +28,7 @@ _HOLD = {"judged": "ids", "values": "targets"}
 
 
 class Opening(NamedTuple):
-    """A view that is asked for; see :meth:`ReusableHoldout.on`."""
+    """A request to open a view; see :meth:`ReusableHoldout.on`."""
 
     metric: Metric
     sample_weight: ArrayLike | None
@@ -69,14 +69,14 @@ class Opening(NamedTuple):
         if self.tolerance is None or self.tolerance == plan.tolerance:
             return
         if tells(counts) and "tolerance" not in plan.stated and self.tolerance < plan.tolerance:
-            return  # it was told of class counts, keeps less, and was opened all the same
+            return  # released class counts widened the tolerance, and it was opened all the same
         raise LedgerMismatchError(
             f"this metric and slice keeps the tolerance it was opened with; {plan.tolerance:g} is in the ledger, and "
             f"{self.tolerance!r} was asked for; nothing was asked; leave tolerance out"
         )
 
     def _check_targets(self, root: Definition) -> None:
-        """Refuse labels for ids, ids for labels, and classes for real targets: they would be all values there are."""
+        """Refuse ids as labels, labels as ids, and real-valued targets as classes: each value would be a class."""
         held, needed = (_HOLD.get(metric.response, "labels") for metric in (root, self.metric))
         if held != needed and (held, needed) != ("labels", "targets"):
             raise InputError(
@@ -85,7 +85,7 @@ class Opening(NamedTuple):
             )
 
     def _row(self, bound: BoundMetric, metric: dict[str, Any]) -> Row:
-        """Return the row that opened it, now or before; what is refused follows from the counts that are guessed."""
+        """Return the ledger's row of the view, opened now or before; refusals depend on the guessed counts alone."""
         root, ledger = self.root, self.root.ledger
         digest = root.content.view(json.dumps(metric, sort_keys=True))
         row = ledger.find(digest)
@@ -103,7 +103,7 @@ class Opening(NamedTuple):
         return row
 
     def _facts(self, bound: BoundMetric, metric: dict[str, Any], before: list[View]) -> tuple[View, Kept]:
-        """Return the facts of a view that is not opened yet, and what is kept of the wish."""
+        """Return the facts of a view that is not opened yet, and the part of the wish that it keeps."""
         number, root = len(before), self.root
         known = next((one for one in before if one.knows_of(metric) and tells(one.counts)), None)
         by_ratio, shared = self._by_ratio(bound), None if known is None else known.counts

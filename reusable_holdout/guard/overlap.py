@@ -29,23 +29,21 @@ __all__ = ["check_training", "kept_of_fresh"]
 
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
-    'take them out of one of the two (and train again), or pass allow={{"overlap"}} to insist: then no promise holds'
+    'take them out of one of the two (and train again), or pass allow={{"overlap"}}: then no promise holds'
 )
 _RELEASED = (
     "a new holdout must be rows that were not used before; {common} of its {rows} rows are rows of epoch {epoch}, "
-    '{explained}; {nothing}; pass fresh rows, or allow={{"overlap"}} to insist: then no promise holds'
+    '{explained}; {nothing}; pass fresh rows, or allow={{"overlap"}}: then no promise holds'
 )
 
 
 def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
-    """Refuse a holdout with rows that were trained on, beyond chance: by ids, or by a table with its columns.
+    """Refuse a holdout with more training rows than chance explains, by their ids or by a table with its columns.
 
-    An OverlapError says how many; an InputError, that the two cannot be compared.
+    An OverlapError says how many rows are shared. An InputError says that the two cannot be compared.
     """
     if isinstance(training, str | Path):
-        raise InputError(
-            f"training= must be data, not where they lie; got a path; {nothing}; read the file first"
-        )
+        raise InputError(f"training= must be data; got a path; {nothing}; read the file first")
     table = rows_and_labels(training, None)[0]
     shape: tuple[int, ...] | None
     try:
@@ -57,13 +55,13 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
     if len(shape) == 1:
         if known.ids is None:
             raise InputError(
-                "training= must be a table with the holdout's columns where the guard has no ids; got one column; "
-                f"{nothing}; pass such a table, or the holdout's own ids=, too"
+                "training= must be a table with the holdout's columns if the guard has no ids; got one column; "
+                f"{nothing}; pass such a table, or pass the holdout's ids=, too"
             )
         names = names_of(table, what="training=", nothing=nothing)
         if names.kind != known.ids.kind:
             raise InputError(
-                f"training= must hold names of the kind of ids=; got {names.kind}, these are {known.ids.kind}; "
+                f"training= must hold names of the same kind as ids=; got {names.kind}, ids= are {known.ids.kind}; "
                 f"{nothing}; convert one of them"
             )
         _check_none(known.ids.rows.common(names.rows), known.ids.rows.rows, _TRAINING, nothing)
@@ -71,8 +69,8 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
     X = known.holdout.X
     if X is None:
         raise InputError(
-            f"training= must be ids where the guard has no features; got a table; {nothing}; pass the ids of what was "
-            "trained on, and ids= with the holdout's"
+            f"training= must be ids if the guard has no features; got a table; {nothing}; pass the ids of the training "
+            "rows, and the holdout's as ids="
         )
     if not shape[0]:
         raise InputError(
@@ -88,7 +86,7 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
         return comparable_names(table, X)
     except InputError as error:
         raise InputError(
-            f"training= must have the holdout's columns, features alone; {error}; {nothing}; pass the same columns"
+            f"training= must have the holdout's columns, without labels; {error}; {nothing}; pass the same columns"
         ) from None
 
 
@@ -111,7 +109,7 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
 def _features_as_before(
     holdout: PrivateData, epochs: list[Configuration], beside: Any
 ) -> tuple[RowSet | None, bool]:
-    """Return the features in the form of earlier epochs, and True if columns are in the order of their names."""
+    """Return the features with columns ordered as in earlier epochs, and True if they are ordered by column name."""
     if holdout.X is None:
         return None, False
     names = column_names(holdout.X)
@@ -143,7 +141,7 @@ def _check_fresh(
         if known.ids is None or known.ids.part != ids:
             raise InputError(
                 f"the next rows must come with {ids}, as those of epoch {epoch} did; got "
-                f"{'none' if known.ids is None else known.ids.kind}; {nothing}; pass such ids="
+                f"{'none' if known.ids is None else known.ids.kind}; {nothing}; pass ids= of that kind"
             )
         rows = known.ids.rows
         common = rows.common_with(parts[ids], secret_of(key, epoch, ids))

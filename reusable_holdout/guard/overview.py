@@ -51,7 +51,7 @@ class Overview:
         Returns
         -------
         pandas.DataFrame
-            Of all metrics of the rows. Columns query, view, metric, name, series, prior, value, charged, low, high,
+            Answers about all metrics. Columns query, view, metric, name, series, prior, value, charged, low, high,
             threshold, outcome, way, told, nats, asked (declared queries taken so far), paired, charges_left,
             asked_at (UTC) and measured (the value if the rows released it; NaN if it only agreed).
             A row of way "view" gives the time at which another metric was opened, and its cost.
@@ -61,7 +61,7 @@ class Overview:
 
     @sealed
     def certificate(self, *answers: Answer) -> FrozenCertificate:
-        """Freeze answers, to be kept where the ledger is not and checked against it later: ``verify(certificate=)``.
+        """Freeze answers, to keep them apart from the ledger and check them against it: ``verify(certificate=)``.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Overview:
 
     @property
     def queries_asked(self) -> int:
-        """Declared queries that answers took so far, in all processes: one, a choice one for each candidate."""
+        """Declared queries that were used so far, in all processes; a choice uses one for each candidate."""
         return self._state().asked
 
     @property
@@ -201,7 +201,7 @@ class Overview:
 
     @property
     def rows(self) -> int:
-        """Rows of the holdout, as many as predictions about it have."""
+        """The number of the holdout's rows; predictions must have the same number."""
         return self._view.holdout.bound.rows
 
     @property
@@ -256,18 +256,18 @@ class Overview:
 
     @sealed
     def halt(self) -> Halted:
-        """Return the exception that a new question would raise now, or at the end of the budget."""
+        """Return the exception that a new question raises now or, before a halt, would raise once no query is left."""
         return self._view.transcript.halt(self.halt_reason or "queries", [])
 
     @sealed
     def pairs(self, beta: float) -> Pairs:
-        """Return which of two claims that were answered is better for certain; nothing is asked, nothing is charged.
+        """Return an object that tells which of two answered claims is certainly better; nothing is asked or charged.
 
         Parameters
         ----------
         beta : float
-            Failure probability of all pairs together, beside the guard's own: with a `confidence` of .955 and .005 here
-            all intervals and all pairs hold together with probability .95.
+            Failure probability of all pairs together, added to the guard's own. With a `confidence` of .955 and a
+            `beta` of .005, all intervals and all pairs hold together with probability .95.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Overview:
         plain = bound.by_rows and bound.groups is None and bound.counted_rows == bound.rows
         if self.plan.asks != "claims" or not plain or bound.relative_weights is not None:
             raise InputError(
-                'pairs are for Plan(board="claims") and means over rows that all count the same; got '
+                'pairs() is only for Plan(board="claims") and metrics that are means of equally weighted rows; got '
                 f"{self.metric.name}; compare intervals instead"
             )
         return self._view.boards.pairs(self._view.ways.claim, beta, self._view.unit)
@@ -327,10 +327,10 @@ class Overview:
     def measure(
         self, model: Any, *, prior: float | None = None, prior_error: float = 0.0, way: str = "evaluate"
     ) -> Measured:
-        """Measure a fitted model, if a question about it needs that, and show nothing of the result.
+        """Measure a fitted model, if a question about it needs that; the result is encrypted.
 
         A search fits its candidates in workers. Each worker measures with the guard that it was sent. The measurement
-        goes back concealed under the guard's key, to the asking process only.
+        goes back to the asking process, encrypted with the guard's key.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ def let_pools_carry_halts() -> None:
 
 
 def write_to_the_end() -> None:
-    """See to it that this process, if it is a worker of a pool of processes, is not ended while it writes a result."""
+    """Let this process, if it is a worker of a pool of processes, finish writing a result before it is ended."""
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
@@ -72,7 +72,7 @@ if hasattr(os, "register_at_fork"):
 
 def _end(_: int, frame: FrameType | None) -> None:
     if not _is_writing(frame):
-        os._exit(1)  # as the signal does that no one handles
+        os._exit(1)  # as the signal does by default
 
 
 def _end_when_told(pipe: int) -> None:

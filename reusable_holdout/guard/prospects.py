@@ -1,7 +1,7 @@
 """The facts that a search can know before a model is fitted: possible replays, and the room for a choice.
 
 A halted guard still returns past answers. A fitted model is needed to know whether a question is a replay. But if no
-past question had the same prior, it cannot be one, and that is known before.
+past question had the same prior, it cannot be a replay, and this is known before the fit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay", "
 
 @sealed
 def could_replay(guard: Any, priors: Sequence[float]) -> int:
-    """Return how many questions with these priors, from the first, could have been asked before."""
+    """Return how many of the first priors, without a gap, belong to earlier questions: these could be replays."""
     view: GuardedView = guard._view
     units = _units(view, view.ways.main, priors)
     told = [row for row in view.ledger.rows() if row.view == view.number and row.kind != VIEW]
@@ -35,7 +35,7 @@ def could_replay(guard: Any, priors: Sequence[float]) -> int:
 
 @sealed
 def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
-    """Return True if a choice was made whose winner had one of these priors, in its place; or any, without priors."""
+    """Return True if a choice with these priors could be a replay; without priors, if any choice was made."""
     view: GuardedView = guard._view
     way = view.ways.choose
     made = [row for row in view.ledger.rows(kind=way.name) if row.view == view.number]
@@ -48,7 +48,7 @@ def could_have_chosen(guard: Any, priors: Sequence[float] | None) -> bool:
 
 @sealed
 def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Refuse a choice that would be refused, before a model is fitted for it; not one that could be a replay.
+    """Refuse a choice, unless it could be a replay, that would be refused once its models were fitted.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def check_choice(guard: Any, candidates: int, priors: Sequence[float] | None = N
 
 @sealed
 def check_final(guard: Any, candidates: int, priors: Sequence[float] | None = None) -> None:
-    """Refuse a final that would be refused, before a model is fitted for it; not one that could be a replay.
+    """Refuse a final, unless it could be a replay, that would be refused once its models were fitted.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ def _units(view: GuardedView, way: Way, priors: Sequence[float]) -> list[int]:
 
 
 def end_with(guard: Any, models: Sequence[Any], priors: Sequence[float], names: Sequence[str]) -> Finals:
-    """Ask for one final of several models; refuse a part of one that was given, whose best is not that part's."""
+    """Ask for one final of several models; refuse to repeat an earlier final with only some of its models."""
     finals: Finals = guard.final(list(models), list(priors), name=list(names))
     told = guard.history()
     given = int(((told["view"] == guard.view) & (told["way"] == "final")).sum())
     if given > len(finals):
         raise InputError(
-            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, for the best of "
-            "some is not the best of the final"
+            f"the final was of {given} models; got {len(finals)} of them; nothing was asked; pass all, because the "
+            "best of some may not be the best of all"
         )
     return finals

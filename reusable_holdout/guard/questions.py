@@ -30,7 +30,7 @@ from reusable_holdout.ways import Way
 
 __all__ = ["AnswerOrError", "Posed", "Question", "posed", "raise_failures"]
 
-_ERRORS, _APART = 2**16, 32  # the grid of standard errors, and how far left of a tolerance they stand
+_ERRORS, _APART = 2**16, 32  # the grid of standard errors, and their shift above tolerances, in bits
 
 AnswerOrError: TypeAlias = Answer | ModelError
 
@@ -45,8 +45,8 @@ class Question(NamedTuple):
     subjects : model, predictions, Difference, or list of them
         Several are a list or tuple; an array is always one subject.
     priors : float or sequence of float
-        The analyst's own estimates, or what a gate must reach. A final needs none; of several models it divides its
-        failure probability by them.
+        The analyst's own estimates, or what a gate must reach. A final needs none; with several models, priors decide
+        how its failure probability is divided among them.
     tolerance : float or sequence of float, optional
         Largest distance of the answer to one question from the population value.
     view : guard, optional
@@ -58,13 +58,13 @@ class Question(NamedTuple):
     name : str, or sequence of str
         Name of the question in the history.
     X_train : array-like, optional
-        Rows that the models were trained on: a model that is asked about with rows of the holdout fails. A prior's
-        standard error counts as no smaller than that of a score on so many rows.
+        Rows that the models were trained on: if they hold rows of the holdout, the question fails. A prior's standard
+        error counts as at least the standard error of a score on so many rows.
     anew : bool
         On a board: ask though these predictions were answered before, at this series' own expense.
     prior_error : float or sequence of float
-        Standard errors of the priors by the analyst's own data, in the metric's unit. A plan that reckons with more
-        uses its own; a larger one makes its question's threshold and interval wider.
+        Standard errors of the priors by the analyst's own data, in the metric's unit. An error that is larger than the
+        plan's makes its question's threshold and interval wider; for a smaller one the plan's is used.
     once : bool
         True if a model has one answer for all priors: the answer to the first question of this kind about it.
     """
@@ -88,7 +88,7 @@ class Posed(NamedTuple):
 
     view: GuardedView
     way: Way
-    several: bool  # whether a list was asked about
+    several: bool  # True if a list was asked about
     subjects: list[Subject]
     digests: list[bytes]
     priors: Floats
@@ -176,7 +176,7 @@ def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> 
 
 
 def _limits(tolerances: Floats | None, beyond: Floats) -> list[int]:
-    """Return what tells questions about one subject with one prior apart."""
+    """Return a number for each question that tells apart questions with the same subject and prior."""
     if tolerances is None:
         return [round(one * _ERRORS) << _APART for one in beyond.tolist()]
     return [tolerance_unit(one) for one in tolerances.tolist()]
@@ -191,7 +191,7 @@ def raise_failures(found: Sequence[Any]) -> None:
         raise failures[0]
     raise ModelError(
         f"the model or metric failed on the holdout for {len(failures)} of {len(found)} entries; its words are "
-        "withheld, for they may quote the holdout; each failure is a fact about the holdout and is paid for, once; "
-        "others, if any, were answered: see `answers` of this error, None for what failed, and history()",
+        "withheld, because they may quote the holdout; each failure is a fact about the holdout and is paid for once; "
+        "any other answers are in `answers` of this error, with None for each failure, and in history()",
         [None if isinstance(one, ModelError) else one for one in found],
     )

@@ -25,9 +25,9 @@ _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 def problems_of_ways(
     ways: Iterable[tuple[Way, list[int]]], rows: Sequence[Row], states: States, *, same: float = _SAME
 ) -> Iterator[str]:
-    """Yield the problems of rows, by the ways in which they were asked and their places.
+    """Yield the problems of rows, given each way to ask with the places of its rows.
 
-    Numbers are the same up to a part, or for small ones a difference, of `same`.
+    Numbers may differ by `same`, or by the part `same` of the expected number if that is larger than one.
     """
     for way, places in ways:
         yield from _halt_problems(way, rows, states, places)
@@ -35,7 +35,7 @@ def problems_of_ways(
 
 
 class States(NamedTuple):
-    """The states before each question: its own, in which it was asked, and its batch's, by which it is certified."""
+    """Two states for each question: `own`, just before it, and `batch`, before its batch, which certifies it."""
 
     own: list[State]
     batch: list[State]
@@ -65,18 +65,18 @@ def _halt_problems(way: Way, rows: Sequence[Row], states: States, places: Sequen
             yield f"query {row.query} must take {own} of the declared queries, but took {takes}"
         worst = way.worst_nats(own)
         if worst and worst > certificate.room(charges=state.charges, nats=state.nats) + _SAME:
-            yield f"query {row.query} could have broken a promise of the plan, and had to be refused"
+            yield f"query {row.query} had to be refused, because it could have broken a promise of the plan"
         if rows[row.batch - 1].kind != row.kind:
-            yield f"query {row.query} is in a batch that was asked in another way"
+            yield f"query {row.query} is in a batch of another kind of question"
         elif row.batch != row.query and not (way.batches or way.ends):
-            yield f"query {row.query} is in a batch, which its way to ask does not have"
+            yield f"query {row.query} is in a batch, but its kind of question has no batches"
 
 
 def _told(row: Row) -> Told:
     """Return the released outcome of a row; InputError if its text is no outcome."""
     told = Told.parse(row.told)
     if told is None:
-        raise InputError(f"query {row.query}: {row.told!r} is no outcome")
+        raise InputError(f"query {row.query}: {row.told!r} is not an outcome")
     return told
 
 
@@ -125,14 +125,14 @@ def _widest(way: Way, row: Row) -> float:
 
 
 def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], values: Floats) -> Iterator[str]:
-    """Yield finals whose weights do not follow from their priors; where none was stated, the prior is the value."""
+    """Yield finals whose weights do not follow from their priors; an unstated prior is stored as the value."""
     if not mine:
         return
     together = [row for row in rows if row.batch == mine[0].batch and row.kind == FINAL]
     priors = [row.prior for row in mine]
     unstated = np.allclose(priors, values, rtol=0.0, atol=_SAME)
     if not (unstated or way.certificate.theory.weighs_finals):
-        yield f"query {mine[0].query}: a prior is not the value, and this edition has no priors of finals"
+        yield f"query {mine[0].query}: a prior differs from the value, but finals of this edition have no priors"
     own = [_told(row).weight for row in mine]
     metrics = len({row.view for row in together})
     named = [priors, [0.0] * len(mine)] if unstated else [priors]
@@ -142,24 +142,24 @@ def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], value
 
 
 def _same_weights(own: Sequence[int | None], weights: Sequence[int] | None) -> bool:
-    """Return True if weights are the same, but for a unit of rounding."""
+    """Return True if weights are equal up to one unit of rounding."""
     if weights is None:
         return all(one is None for one in own)
     return all(one is not None and abs(one - other) <= 1 for one, other in zip(own, weights, strict=True))
 
 
 def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
-    """Yield the values that a column may not hold, independent of other columns."""
+    """Yield values that a column may not hold, whatever the other columns hold."""
     if not (0.0 <= row.value <= 1.0 and 0.0 <= row.prior <= 1.0):
         yield f"query {row.query}: prior or value is out of bounds"
     if not 0.0 <= row.asked_at <= _LAST_TIME:
-        yield f"query {row.query}: it was asked at no time"
+        yield f"query {row.query}: its time of asking is not a possible time"
     if row.series and not way.by_series:
-        yield f"query {row.query}: it names a series, which its way to ask does not have"
+        yield f"query {row.query}: it names a series, but its kind of question has none"
     if not row.tolerance:
         return
     if not way.takes_tolerances:
-        yield f"query {row.query}: it names a tolerance, which its way to ask does not have"
+        yield f"query {row.query}: it names a tolerance, but its kind of question has none"
     elif not 0.0 < row.tolerance <= 1.0:
         yield f"query {row.query}: it names a tolerance that is out of bounds"
     elif not way.keeps(row.prior, row.tolerance, way.length(began)):
@@ -167,8 +167,8 @@ def _column_problems(way: Way, row: Row, began: State) -> Iterator[str]:
 
 
 def _units(way: Way, rows: Sequence[Row], states: Sequence[State], began: Sequence[State]) -> Floats:
-    """Return the unit of each question's outcomes, from the states it was asked in, and in which its batch began."""
-    priors = np.clip([row.prior for row in rows], 0.0, 1.0)  # those beyond are told of elsewhere
+    """Return the unit of each question's outcomes, from the state before it and the state before its batch."""
+    priors = np.clip([row.prior for row in rows], 0.0, 1.0)  # others are reported elsewhere
     if not isinstance(way, Check):
         each = zip(rows, states, strict=True)
         return np.array([way.unit(row.prior, state, row.tolerance or None) for row, state in each])
@@ -192,7 +192,7 @@ def _intervals(
     began: Sequence[State],
     finals: int,
 ) -> tuple[Floats, Floats]:
-    """Return the interval of each answer; those of agreements are computed together."""
+    """Return the interval of each answer; the intervals of agreements are computed together."""
     low, high = np.empty(len(rows)), np.empty(len(rows))
     for start, end in _runs(began, began):
         length = way.length(began[start], finals if way.ends else 1)
@@ -209,7 +209,7 @@ def _intervals(
 
 
 def _runs(states: Sequence[State], began: Sequence[State]) -> Iterator[tuple[int, int]]:
-    """Yield runs of consecutive questions with the same released outcomes, before each and before its batch."""
+    """Yield runs of consecutive questions with equal charges and nats before them and before their batches."""
     start, each = 0, zip(states, began, strict=True)
     for _, run in itertools.groupby(each, key=lambda pair: [(one.charges, one.nats) for one in pair]):
         end = start + sum(1 for _ in run)

@@ -77,7 +77,7 @@ def released(ledger: str | Path, *, epoch: int | None = None) -> Released:
 
 
 def released_by(ledger: Ledger, epoch: int) -> Released:
-    """Read one epoch of a ledger; an InputError if there is no such."""
+    """Read one epoch of a ledger; InputError if the ledger has no such epoch."""
     configurations = ledger.configurations()
     if not isinstance(epoch, int) or not 1 <= epoch <= len(configurations):
         raise InputError(f"epoch must be a whole number from 1 to {len(configurations)}; got {epoch!r}")

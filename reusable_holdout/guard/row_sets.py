@@ -1,4 +1,4 @@
-"""Rows as exact numbers, one for each row: the rows that two tables share, and the copies within one table."""
+"""Rows as 64-bit hashes of their exact values: the rows that two tables share, and the copies within one table."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ __all__ = [
     "warn_of_copies",
 ]
 
-_SPARE = 20.0  # bits, for columns do know of one another
+_SPARE = 20.0  # bits, because columns are not independent
 _PLACE = 0xD1B54A32D192ED03
-_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns that are looked at, and bits
+_SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns examined, and bits that suffice
 _MOST = 1 << 62  # rows that could repeat
 _HEAD = 8  # bytes before the numbers of the rows
 
-# values of a column that tells rows apart, of the rows that are no copies
+# a column that tells rows apart has so many values, and this share of the rows that are no copies
 _LEAST_DISTINCT, _DISTINCT = 30, 0.9
-_COLUMNS = 2  # one alone may be coarse
+_COLUMNS = 2  # fewer are not examined: one alone may be coarse
 _NOTICED = 1.02  # rows to one independent draw: then an interval is too narrow by a hundredth
 _LOOKED_AT = 1_000_000  # rows
 
@@ -47,8 +47,8 @@ _LOOKED_AT = 1_000_000  # rows
 class Copies(NamedTuple):
     """The properties of a table that determine how often its rows agree by chance.
 
-    `repeated` rows are equal to another row of the table. Of ``2**bits`` pairs of rows one would be equal if the
-    columns were independent.
+    `repeated` rows are equal to another row of the table. If the columns were independent, one of ``2**bits`` pairs of
+    rows would be equal.
     """
 
     rows: int
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     """The rule that decides if common rows are explained by chance.
 
     `error` is the largest probability that chance alone gives more common rows than the rule allows. If the rule
-    `tells`, rows without repeats in either table, with bits to spare, are taken to be all different: then chance
+    `tells`, neither table has repeats, and there are bits to spare, all rows are taken to be different: then chance
     explains no common row.
     """
 
@@ -97,7 +97,7 @@ def by_chance(fresh: Copies, known: Copies, rule: Rule) -> int:
 def _quantile(repeated: int, ratio: float, error: float) -> int:
     """Return the least number that a negative binomial exceeds with at most this probability.
 
-    Its mean is `repeated * ratio` and a little more: no copies so far do not prove that there are none.
+    Its mean is `repeated * ratio` and a little more: even if no copies were seen, there may be some.
     """
     from scipy.special import betainc  # noqa: PLC0415 - the guard loads it with its plan
 
@@ -108,9 +108,9 @@ def _quantile(repeated: int, ratio: float, error: float) -> int:
 
 
 class RowSet:
-    """Rows in any order with their counts; it shows nothing of itself and cannot be pickled.
+    """A set of rows with their counts; its repr shows no row, and it cannot be pickled.
 
-    Made of a uint64 for each row, equal for equal rows and to 64 bits for no others, and the bits of :class:`Copies`.
+    It is made of a 64-bit hash of each row (`uint64`), equal for equal rows, and of the bits of :class:`Copies`.
 
     >>> one, other = (rows_of_table(np.array(table)) for table in ([[1, 2], [3, 4], [3, 4]], [[3.0, 4.0], [5.0, 6.0]]))
     >>> one.copies.repeated, one.common(other)
@@ -136,19 +136,19 @@ class RowSet:
     def text(self, secret: bytes) -> bytes:
         """Return bytes that the ledger keeps; without the secret they show only the number of rows.
 
-        Copies of a row are numbered, so that all of the random numbers differ; these are sorted. The masked number of
-        repeated rows stands before them.
+        Copies of a row are numbered, so that each row gets a different keyed number. The sorted numbers follow the
+        masked number of repeated rows.
         """
         return self._head(secret, self.copies.repeated) + np.sort(self._keyed(secret)).astype("<u8").tobytes()
 
     def common_with(self, text: bytes, secret: bytes) -> int:
-        """Return the number of rows in common with a :meth:`text`, under the same secret."""
+        """Return the number of rows in common with the rows of a :meth:`text`, under the same secret."""
         known = np.frombuffer(text, dtype="<u8", offset=_HEAD)
         return len(np.intersect1d(self._keyed(secret), known, assume_unique=True))
 
     @classmethod
     def copies_in(cls, text: bytes, secret: bytes) -> Copies:
-        """Return the number of repeated rows among those that :meth:`text` was made of."""
+        """Return the numbers of rows, and of repeated rows, that :meth:`text` was made of."""
         masked = int.from_bytes(text[:_HEAD], "little")
         return Copies(len(text) // 8 - 1, int.from_bytes(cls._head(secret, masked), "little"))
 
@@ -173,7 +173,7 @@ def rows_of_table(X: Any, order: Sequence[int] | None = None) -> RowSet:
 
 
 def row_hashes(X: Any, order: Sequence[int] | None = None) -> tuple[NDArray[np.uint64], float]:
-    """Return the content of a :class:`RowSet`: a hash of each row of a table, shape (rows,), and the bits of a hash."""
+    """Return the content of a :class:`RowSet`: a hash of each row of a table, shape (rows,), and the table's bits."""
     words, bits = Words(), 0.0
     found = [np.zeros(0, dtype=np.uint64)]
     for chunk in X.chunks() if is_chunked(X) else [X]:
@@ -205,8 +205,8 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def _hashes_of(parts: Iterable[NDArray[Any]], rows: int, words: Words) -> NDArray[np.uint64]:
     """Return a number for each row, given its columns as arrays: equal for equal rows, to 64 bits.
 
-    It is computed from the sum over the columns of numbers of value and place. Zeros add nothing, so that sparse rows
-    get the same numbers.
+    It is a hash of the sum, over the columns, of hashes of value and place. Zeros add nothing, so that sparse rows get
+    the same numbers.
     """
     sums = np.zeros(rows, dtype=np.uint64)
     place = 0
@@ -225,7 +225,7 @@ def _bits(X: Any, rows: int, words: Words, order: Sequence[int] | None) -> float
     places = np.random.default_rng(0).choice(rows, count, replace=False)
     if hasattr(X, "tocsr"):
         X = X[places]
-        if X.shape[1] > _MOST_COLUMNS:  # as if all that is not zero were the same
+        if X.shape[1] > _MOST_COLUMNS:  # all nonzero values are taken to be the same
             filled = np.bincount(X.indices, minlength=X.shape[1])
             return float(_bits_of(np.stack([filled, count - filled]), count).sum())
         X, places = X.toarray(), np.arange(count)
@@ -307,10 +307,10 @@ def warn_of_copies(X: Any) -> None:
     if found is not None:
         warn(
             CopiedRowsWarning(
-                f"{found.copies:,} of {found.rows:,} rows have exactly the features of others; copies are no "
-                f"independent draws: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
-                "pass groups= with one name for a row and its copies, or leave these out; if chance made them, as it "
-                "does of coarse numbers, nothing is wrong"
+                f"{found.copies:,} of {found.rows:,} rows have exactly the features of other rows; copies are "
+                f"not independent: all rows are worth about {found.worth:,}, and intervals would be too narrow; "
+                "pass groups= with one name for a row and its copies, or leave the copies out; if they are equal by "
+                "chance, as rows of coarse numbers can be, nothing is wrong"
             )
         )
 
@@ -321,11 +321,11 @@ def copies_among(X: Any) -> CopiedRows | None:
     Rows are the same if the values of their features are, to 64 bits. In a table of more than a million rows a part is
     examined, which has all or none of each set of equal rows.
 
-    Rows of which each is there ``count`` times have a mean of the variance of ``rows**2 / sum of count**2``
-    independent ones; copies matter if that is below 98% of the rows. Chance does not explain them if nine in ten of
-    the rows that are no copies differ in a single floating-point column (in 30 values at least), and fewer share a
-    value there than are copies in all columns: chance makes whole rows equal less often than one of their values. So
-    tables of categories, or of numbers as coarse as those of the iris, are left alone.
+    If each distinct row occurs ``count`` times, the mean varies as a mean of ``rows**2 / sum of count**2`` independent
+    rows does; copies matter if that number is below 98% of the rows. Chance does not explain them if nine in ten of
+    the distinct rows differ in a single floating-point column (in 30 values at least), and fewer rows share a value
+    there than are copies in all columns: chance makes whole rows equal less often than one of their values. So tables
+    of categories, or of numbers as coarse as those of the iris data, cause no warning.
     """
     parts = [np.asarray(part) for _, part in named_columns(X)]
     if sum(part[:1].size for part in parts) < _COLUMNS:
@@ -333,7 +333,7 @@ def copies_among(X: Any) -> CopiedRows | None:
     rows = len(parts[0])
     hashes = _hashes_of(parts, rows, Words())
     looked_at = np.arange(rows)
-    if rows > _LOOKED_AT:  # equal rows together
+    if rows > _LOOKED_AT:  # chosen by hash, so equal rows stay together
         looked_at = np.flatnonzero(hashes < np.uint64(2**64 // rows * _LOOKED_AT))
     _, first, counts = np.unique(hashes[looked_at], return_index=True, return_counts=True)
     kept, draws = len(looked_at), float(np.square(counts, dtype=np.float64).sum())

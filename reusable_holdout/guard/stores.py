@@ -50,7 +50,7 @@ __all__ = [
 
 
 def declared_classes(place: str | Path | None) -> list[Any] | str | None:
-    """Return the classes that a ledger has, such as one that was made when all labels were public; None if none."""
+    """Return the classes in a ledger, which may be from a time when all labels were public; None if it has none."""
     if place is None or ("://" not in str(place) and not Path(place).exists()):
         return None
     with closing(SqlLedger(place, must_exist=True)) as ledger:
@@ -132,9 +132,9 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None) -> str:
     if not place:
         if text is None and witness is None:
             warn(
-                f"whoever can restore an older copy of {ledger.place} gets budget back that was spent, and nobody can "
-                "see it; pass as witness= a file of another owner or a git note, which remembers how far "
-                "it had come, or allow={'no witness'} to accept it",
+                f"whoever can restore an older copy of {ledger.place} gets spent budget back, and nobody can see that; "
+                "pass witness=, a file of another owner or a git note, which remembers how far the ledger "
+                "had come; or pass allow={'no witness'} to accept the risk",
                 NoWitnessWarning,
             )
         return ""
@@ -146,15 +146,15 @@ def watched(ledger: Ledger, witness: str | Path | Literal[False] | None) -> str:
 
 
 def _check_is_gone(kept: str, place: str) -> None:
-    """Refuse a second witness as long as the ledger's first one still knows it."""
+    """Refuse a second witness while the first one still remembers the ledger."""
     try:
         seen = witnesses.witness_at(kept).read()
     except (InputError, LedgerError):  # the first is an address that only earlier versions knew
         return
     if seen is not None:
         raise InputError(
-            f"a ledger goes on with its own witness where that is to be reached; got {place}; its own is {kept}; "
-            "nothing was asked; leave witness out, or move the witness whole"
+            f"a ledger must keep its own witness while that can be reached; got {place}; its own is {kept}; "
+            "nothing was asked; leave witness out, or move the whole witness"
         )
 
 
@@ -211,11 +211,10 @@ def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger,
 def budgeted(
     holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False
 ) -> Iterator[bool]:
-    """Give rows a budget in a ledger that is new, or continues with them; yield True if they have another one.
+    """Give rows a budget in a new ledger, or in a new epoch of one; yield True if they have another budget.
 
     The budget is removed again if no guard is made. A SecondBudgetError says that the rows have a budget, and that the
-    owner has not allowed another. `within` is the number of context managers around it, each of which adds two calls
-    between a warning and the user.
+    owner has not allowed another.
     """
     resumed = ledger.configuration() is not None and not next_epoch
     registry = None if resumed else _registry_of(ledger)
@@ -252,7 +251,7 @@ def _has_more(ledger: Ledger, before: int) -> bool:
 
 
 def _registry_of(ledger: Ledger) -> Registry | InMemory | None:
-    """Return the registry of budgets beside a ledger; None if it is off, or cannot be used."""
+    """Return the registry of budgets for a ledger, on disk or in memory; None if it is off or unusable."""
     if ledger.url is not None:
         return _of_user(may_be_new=True)
     return None if registries.InMemory.is_off() else registries.InMemory(cast("MemoryLedger", ledger))
@@ -268,7 +267,7 @@ def _of_user(*, may_be_new: bool) -> Registry | None:
 
 
 def _on_the_other_side(ledger: Ledger, holdout: PrivateData) -> list[Budget]:
-    """Return the budgets that rows have on disk, of a ledger in memory; in this process's memory, of another ledger."""
+    """Return the rows' budgets on disk if this ledger is in memory; else their budgets in this process's memory."""
     other: Registry | InMemory | None = None
     if ledger.url is None:
         other = _of_user(may_be_new=False)
@@ -295,19 +294,19 @@ def told_of(holdout: PrivateData, counts: Counts | None, metric: dict[str, Any] 
             now = json.dumps(fact, sort_keys=True), own
         return registry.told(_sketch_of(registry, holdout), now)
     except LedgerError as error:
-        _warn_of_unknown(error, "what was told of the class counts of these rows")
+        _warn_of_unknown(error, "what was released about the class counts of these rows")
         return own
 
 
 def _warn_of_unknown(error: LedgerError, what: str) -> None:
-    """Warn that the registry cannot be used; where the environment names it, that is an error."""
+    """Warn that the registry cannot be used; if the environment names it, raise the error instead."""
     if registries.Registry.is_named():
         raise error
     warn(f"{what} is not known: {error}", RuntimeWarning)
 
 
 def _sketch_of(registry: Registry | InMemory, holdout: PrivateData) -> Sketch:
-    """Sketch of a holdout's rows, made once for each of both registries."""
+    """Return the sketch of a holdout's rows, which is made once for each of the two registries."""
     known = holdout.sketches.get(type(registry))
     if known is None:
         known = holdout.sketches[type(registry)] = _sketched(registry.sketcher(), holdout)
@@ -315,7 +314,7 @@ def _sketch_of(registry: Registry | InMemory, holdout: PrivateData) -> Sketch:
 
 
 def _sketched(sketcher: Sketcher, holdout: PrivateData) -> Sketch:
-    """Sketch of the features, of the names of judged rows, or of labels alone."""
+    """Return the sketch of the features; without them, of the names of judged rows, or of the labels."""
     X = holdout.X
     if X is None and holdout.bound.metric.response != "judged":
         return sketcher.of_whole(holdout.bound.rows, holdout_digest(hashlib.blake2b, None, holdout.y))
@@ -339,7 +338,7 @@ def _of_sparse(X: Any) -> list[NDArray[Any]]:
 
 
 def begin_witness(ledger: str | Path) -> str:
-    """Let a ledger's witness that was lost, and has seen nothing, begin at the ledger as it is; where it is.
+    """Let a witness in the place of a lost one begin with the ledger as it is; return the witness's place.
 
     Parameters
     ----------
@@ -348,7 +347,7 @@ def begin_witness(ledger: str | Path) -> str:
     Raises
     ------
     LedgerError
-        If the ledger has no witness, or it has seen something.
+        If the ledger has no witness, or its witness has seen something.
     """
     with closing(SqlLedger(ledger, must_exist=True)) as store:
         place = Configuration.parse(store.configuration() or "").witness
@@ -359,8 +358,8 @@ def begin_witness(ledger: str | Path) -> str:
         witness = witnesses.witness_at(place)
         if witness.read() is not None:
             raise LedgerError(
-                f"a witness begins anew where it has seen nothing; {place} remembers this ledger; nothing was changed; "
-                "verify says whether the ledger goes on from that"
+                f"a witness can begin anew only if it remembers nothing; {place} remembers this ledger; nothing was "
+                "changed; verify says whether the ledger continues what it remembers"
             )
         store.watched_by(witness, may_begin=True)
     return place

@@ -52,7 +52,7 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
     """Return priors in [0, 1]; InputError if one is missing, no number, or beyond the metric's bounds."""
     if priors is None:
         raise InputError(
-            "a prior must be stated, the analyst's own estimate of the score; got none; pass prior=; nothing was asked"
+            "a prior must be stated, your own estimate of the score; got none; pass prior=; nothing was asked"
         )
     if not several:
         return np.array([unit.unit(_number(priors, unit, metric))])
@@ -131,23 +131,23 @@ def check_tolerances_kept(
 
 
 def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
-    """Return the names of questions, by default empty; InputError if they are not text, or not as many."""
+    """Return the names of questions, empty by default; InputError unless there is one text for each question."""
     if names is None:
         return [""] * count
     labels = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
     if len(labels) != count or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
         raise InputError(
-            f"names must be text, one for each question; {count} asked, {len(labels)} came or one is no text"
+            f"names must be text, one for each question; got {len(labels)} for {count} questions, or one is not text"
         )
     return labels
 
 
 def checked_series(series: object, *, by_series: bool) -> str:
-    """Return the name of a series; InputError if it is no text, or one is named where there are none."""
+    """Return the name of a series; InputError if it is no text, or if the guard is no board of claims."""
     (name,) = checked_names([series], 1)  # type: ignore[list-item]
     if name and not by_series:
         raise InputError(
-            f"a series of answers, such as one team's, belongs to a board of claims; got {series!r}; leave it out; "
+            f"series=, such as a team's name, belongs to a board of claims; got {series!r}; leave it out; "
             "nothing was asked"
         )
     return name
@@ -187,8 +187,8 @@ class Measured(NamedTuple):
     content : bytes
         The model's fingerprint, the same in every process.
     found : bytes or None
-        What was measured on the holdout, or that the model failed there, concealed under the guard's key; None if it is
-        still to be measured, if the question needs that.
+        The encrypted measurement on the holdout, or the fact that the model failed there. None if nothing was measured;
+        then the model is measured when the guard is asked, if the question is new.
     """
 
     model: Any
@@ -206,7 +206,7 @@ class Subject(NamedTuple):
 
 
 def is_several(given: Any) -> bool:
-    """Return True of a list or tuple of subjects; a list of labels or numbers is one: predictions."""
+    """Return True for a list or tuple of subjects; a list of labels or numbers is one subject: predictions."""
     if not isinstance(given, list | tuple) or isinstance(given, Difference | Measured):
         return False
     return not given or not (given[0] is None or np.isscalar(given[0]))
@@ -258,7 +258,7 @@ def _of_models(view: GuardedView, pair: Sequence[Any]) -> Subject:
         sound = type(first.content) is bytes and (first.found is None or type(first.found) is bytes)
         if len(pair) > 1 or not sound:
             raise InputError(
-                "what a worker measured must come from this guard's measure(), unchanged; it does not; nothing was "
+                "a worker's measurement must come from this guard's measure(), unchanged; it does not; nothing was "
                 "asked and nothing was charged"
             )
         check_model(first.model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)
@@ -296,7 +296,7 @@ def measured(
 
 
 def _of_predictions(way: Check, bound: BoundMetric, subjects: Sequence[Subject]) -> list[Any]:
-    """Measure predictions at once; all of them fail, or none."""
+    """Measure all predictions at once; either all of them fail, or none."""
     every = [one.predictions for one in subjects]
     stacked = every[0] if len(every) == 1 else np.concatenate(every)  # type: ignore[arg-type]
     found = _attempted(bound, lambda: way.rule.measured_many(bound, stacked))  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ __all__ = ["Estimate", "error_of_folds", "training_estimate"]
 
 
 class Estimate(NamedTuple):
-    """An estimate of a model's score by training data, and its standard error; 0 where nothing is known of that."""
+    """An estimate of a model's score by training data, and its standard error, which is 0 if it is unknown."""
 
     mean: float
     error: float = 0.0
@@ -39,9 +39,9 @@ def training_estimate(
 ) -> Estimate:
     """Return the score of a model by training data alone, which must not contain holdout rows.
 
-    The model is cloned and refitted on folds. A number of folds means shuffled ones with a fixed seed, so that the
-    same model gets the same estimate; they are stratified over the guard's classes, where these are public, and one
-    for each row. An InputError says that the data do not fit the metric.
+    The model is cloned and refitted on folds. If `cv` is a number, the folds are shuffled with a fixed seed, so that
+    the same model gets the same estimate; they are stratified if the guard's classes are public, and each class of the
+    training data has a row for each fold. An InputError says that the data do not fit the metric.
     """
     from sklearn.base import clone  # noqa: PLC0415
     from sklearn.utils import _safe_indexing  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The transcript: the released answers about a set of rows, the rest of the budget, and ledger rows from answers."""
+"""The released answers about a set of rows, what is left of the budget, and the ledger rows made from answers."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Transcript:
         return State.after(tail, tail.last_charge, tail.last_charged)
 
     def halt(self, reason: str, answers: Sequence[Answer | ModelError]) -> Halted:
-        """Build the exception that says what was spent on what, and what to do now."""
+        """Build the exception that says which queries used up the budget, and what to do now."""
         given = [None if isinstance(one, ModelError) else one for one in answers]
         return halts.halted(self.ledger, self.state, self.queries, reason, given)
 
     def check_room(self, asked: int, state: State) -> None:
-        """Refuse more new questions than are left, by a BudgetError."""
+        """Raise a BudgetError if more new questions are asked than queries are left."""
         left = self.queries - state.asked
         if asked > left:
             raise BudgetError(
@@ -54,7 +54,7 @@ class Transcript:
             )
 
     def answer(self, row: Row, unit: Unit, left: int, *, replayed: bool) -> Answer | ModelError:
-        """Return the answer of a row, or the error of a failed one; `left` are the asker's charges left."""
+        """Return the answer that a ledger row records, or its error; `left` is how many charges the asker has left."""
         told = Told.parse(row.told)
         if told is None or told.failed:
             return self._failure(row, told, left)
@@ -93,10 +93,10 @@ class Transcript:
             took = "the final, which was given"
         return ModelError(
             "the model or metric failed on the holdout, or X_train holds rows of the holdout, more than chance "
-            "explains; which, and a failure's words, are withheld, for they may quote the holdout; either is a "
+            "explains; which of the two, and the error text, are withheld to protect the holdout; either is a "
             f"fact about the holdout and took {took} (query {row.query}, after which "
             f"{self.queries - row.asked:,} of {self.queries:,} queries were left), {remain}; "
-            f"try the model on training rows with the same columns, and see whence X_train came{best}"
+            f"try the model on training rows with the same columns, and check where X_train came from{best}"
         )
 
 
@@ -117,7 +117,7 @@ def row_of(
     series: str = "",
     tolerance: float = 0.0,
 ) -> Row:
-    """Return the row of one answer, in the state before it; by default it is certified as a question asked alone."""
+    """Return the ledger row of an answer, given the state before it; by default its question was asked alone."""
     query = state.query + 1
     low, high = way.interval(outcome.told, terms, way.length(state) if length is None else length)
     return Row(
@@ -153,7 +153,7 @@ def rows_of_batch(
     state: State,
     tolerances: Floats | None,
 ) -> list[Row]:
-    """Return the ledger rows of a decided batch, up to a halt; agreements are certified together."""
+    """Return the ledger rows of a decided batch, up to a halt; all intervals are computed from the state before it."""
     units, outcomes = decided
     length, first, size = way.length(state), state.query + 1, len(outcomes)
     priors = priors[:size]
@@ -177,7 +177,7 @@ def rows_of_batch(
 
 
 def first_occurrences(digests: Sequence[bytes], known: Mapping[bytes, Row]) -> list[int]:
-    """Return the places of the questions that are new, each once."""
+    """Return the positions of the questions that are not `known`; equal questions count once, at the first position."""
     if not known and len(set(digests)) == len(digests):
         return list(range(len(digests)))
     new: dict[bytes, int] = {}

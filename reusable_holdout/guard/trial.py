@@ -23,16 +23,16 @@ from reusable_holdout.slips import warn
 
 __all__ = ["Trial"]
 
-_LONGEST = 500  # words of a model's that are shown
+_LONGEST = 500  # characters of a model's error message that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
-_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # which it is, a reader may have seen in the values
+_WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # a CSV reader chooses between them by the values
 _DAY = np.datetime64("2000-01-01")
 # Models that have read a holdout's rows in this process, and their earlier warnings about feature names.
 _READERS: dict[int, tuple[weakref.ref[Any], list[str]]] = {}
 
-_ADDRESS = re.compile("0x[0-9a-f]+")  # where a model lies in memory
+_ADDRESS = re.compile("0x[0-9a-f]+")  # address of an object in memory
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_STRANGERS = "predicted labels must be among the classes"  # as queries.predictions says it
+_STRANGERS = "predicted labels must be among the classes"  # the beginning of a message of metrics.predictions
 
 
 class _Failure(NamedTuple):
@@ -61,11 +61,11 @@ class Trial:
         self._passed: dict[Any, list[str]] = {}
 
     def check(self, model: Any, X_train: Any) -> None:
-        """Refuse a model that fails alike on several made-up rows, and on training rows if they came.
+        """Refuse a model that fails alike on all made-up data sets, and on training rows if they are given.
 
-        So does one that predicts what is no class for some of them, if it does not predict classes for training rows.
-        Of estimators of one make the first that passes passes for all. The InputError has the model's own words: it has
-        seen no row of the holdout's. What scikit-learn warns of feature names is warned of with each question.
+        A model that predicts unknown classes for some made-up rows is refused, too, unless it predicts classes of
+        training rows. Once an estimator has passed, others of its make are not tried. The InputError quotes the model's
+        error: it has read no row of the holdout. scikit-learn's warnings on feature names come with each question.
         """
         heard = _heard_of(model)
         if heard is None:
@@ -76,22 +76,22 @@ class Trial:
                     whatever = "" if _names_strangers(failure) else ", whatever their values,"
                     raise InputError(
                         f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on "
-                        f"made-up ones{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
-                        "was charged; mend it, pass X_train and y_train if it works on those, or ask about its "
+                        f"made-up rows{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
+                        "was charged; fix it, pass X_train and y_train if it works on those, or ask about its "
                         "predictions"
                     )
             heard = heard if make is None else self._passed.setdefault(make, heard)
-            number, forget = id(model), _READERS.pop  # which a model may outlive at the end of a process
+            number, forget = id(model), _READERS.pop  # a model may outlive these names when a process ends
             _READERS[number] = weakref.ref(model, lambda _: forget(number, None)), heard
         for words in dict.fromkeys(heard):
-            with contextlib.suppress(UserWarning):  # where filters make an error of it: no reason to refuse
+            with contextlib.suppress(UserWarning):  # a filter that turns it into an error refuses no model
                 warn(words, UserWarning)
 
     def _refused(self, model: Any, X_train: Any, heard: list[str]) -> _Failure | None:
         """Return the reason to refuse a model: an unknown class, or the same failure on all rows; else None."""
         if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train), heard) is None:
             return None
-        names_classes = hasattr(model, "classes_")  # which are the guard's
+        names_classes = hasattr(model, "classes_")  # check_model compares them with the guard's
         may_meet_strangers = self._needed.response == "labels" and not names_classes
         found: list[_Failure | None] = []
         for rows in made_like(self._X):
@@ -110,7 +110,7 @@ class Trial:
                 predictions = self._needed.predicted(model, rows)
                 told = True
                 sized = getattr(predictions, "shape", None) or isinstance(predictions, list | tuple)
-                keeps_all = sized and length_of(predictions) == form.rows  # perhaps the holdout's rows
+                keeps_all = sized and length_of(predictions) == form.rows  # perhaps the holdout's, stored
                 form.of_rows(form.rows if keeps_all else count).prepare(predictions)
         except KeyboardInterrupt:  # the user's, not the model's
             raise
@@ -128,7 +128,7 @@ def _names_strangers(failure: _Failure) -> bool:
 
 
 def _are_alike(failures: list[_Failure]) -> bool:
-    """Return True if failures have one type and the same words, in which only what counts the rows may differ.
+    """Return True if failures have the same type and the same message, but for numbers that count the rows.
 
     >>> short = [_Failure("ValueError", "", f"got {n} of 3 rows", frozenset({str(n)})) for n in (2, 64)]
     >>> other = [_Failure("ValueError", "", f"unknown: {value}", frozenset({"2"})) for value in (0.0, 1.0)]
@@ -145,9 +145,9 @@ def _are_alike(failures: list[_Failure]) -> bool:
 
 
 def _make(model: Any) -> Any:
-    """Return the types, parts, functions and columns of a model.
+    """Return an estimator's type, its parameters' types or functions, and its feature names; None for other models.
 
-    Models that agree in them refuse the same rows.
+    Models that agree in these refuse the same rows.
     """
     try:
         given = model.get_params().items()
@@ -171,7 +171,7 @@ def _heard_of(model: Any) -> list[str] | None:
     """Return the warnings about a model's feature names; None if it has not read a holdout's rows yet."""
     try:
         weakref.ref(model)
-    except TypeError:  # it cannot be remembered, so perhaps it has
+    except TypeError:  # it cannot be remembered, so it may have read them
         return []
     known, heard = _READERS.get(id(model), (lambda: None, []))
     return heard if known() is model else None
@@ -181,7 +181,7 @@ def _heard_of(model: Any) -> list[str] | None:
 
 
 class _Variant(NamedTuple):
-    """Numbers and a word of made-up rows; `default` is the type of columns of int64 or float64."""
+    """Values of made-up rows: numbers, a word, the type of int64 and float64 columns, and True if objects are words."""
 
     numbers: NDArray[np.float64]
     word: str
@@ -189,7 +189,7 @@ class _Variant(NamedTuple):
     worded: bool
 
 
-_VARIANTS = (  # they share little but public facts; first the longest, whose length is least likely a width
+_VARIANTS = (  # they have only public facts in common; the first is longer than most tables are wide
     _Variant(np.random.default_rng(0).normal(0.0, 3.0, 64), "some words of text", _REAL, True),
     _Variant(np.zeros(3), "a", _REAL, True),
     _Variant(np.ones(2), "b", _WHOLE, False),
@@ -198,11 +198,11 @@ _VARIANTS = (  # they share little but public facts; first the longest, whose le
 
 
 def made_like(X: Any) -> Iterator[Any]:
-    """Yield synthetic rows in several forms, which read no value of the features; None for a form that fails."""
+    """Yield several synthetic data sets like X, made without its values; None for one that cannot be made."""
     for variant in _VARIANTS:
         try:
             made = _like(X, variant)
-        except Exception:  # of a type that these values do not fit
+        except Exception:  # a column has a type that these values do not fit
             made = None
         yield made
 
@@ -265,7 +265,7 @@ def _values(dtype: np.dtype[Any], variant: _Variant) -> NDArray[Any]:
         return numbers.astype(variant.default)
     if dtype.kind == "O":
         return np.array([variant.word] * len(numbers) if variant.worded else numbers.tolist(), dtype=object)
-    if dtype.kind in "US":  # not of the same width: that is the longest word's
+    if dtype.kind in "US":  # not of X's width, which is the length of its longest text
         return np.array([variant.word] * len(numbers)).astype(dtype.kind)
     if dtype.kind in "mM":
         days = np.round(numbers).astype("timedelta64[D]")

@@ -1,4 +1,4 @@
-"""The verbs of a guard: each makes a question and passes it to the single entry point."""
+"""The methods that ask a guard: each makes a question and passes it to the single entry point, `ask`."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Verbs(Overview):
         Parameters
         ----------
         subject : estimator, array-like of shape (rows,), (rows, classes) or (rows, repeats), Difference, or a list
-            A model, fitted, or not, and then a clone is fitted on the training data; predictions for the holdout's
-            rows, in their order; or the difference of two of these. Judged scores may be a table or series with ids as
-            a column or index. Several are a list or tuple: they share the history before them, which is cheaper.
+            A model (if it is not fitted, a clone is fitted on the training data), predictions for the holdout's rows in
+            their order, or the difference of two of these. Judged scores may be a table or series with ids as a column
+            or index. A list or tuple asks about several, which is cheaper: all share the history before the list.
         X_train, y_train : array-like, optional
-            Training data, needed unless a prior is stated. A model that is asked about with rows of the holdout fails.
+            Training data, needed unless a prior is stated. If they hold rows of the holdout, the model fails.
         prior : float or sequence of float, optional
-            The analyst's own estimate; for a model cross-validated by default. A bad one costs charges, never validity.
+            The analyst's own estimate; for a model, cross-validated by default. A bad one costs charges, not validity.
         tolerance : float, optional
             Largest distance of this answer from the population value; by default the guard's.
         cv : int or cross-validation splitter
@@ -56,28 +56,28 @@ class Verbs(Overview):
         name : str, optional
             Name of the question in the history; by default the model's type.
         series : str
-            On a board of claims: the series that makes the claim, and whose allowance pays a charge.
+            On a board of claims: the series that makes the claim, and pays a charge from its allowance.
         anew : bool
-            On a board of claims: ask though these predictions were answered before, at this series' own expense.
+            On a board of claims: ask even if these predictions were answered to another series; this series pays.
 
         Returns
         -------
         Answer, or list of Answer
             The same subject with the same prior gets the recorded answer. Another model is another question, even if
-            both predict the same: that they do is a fact about the private rows.
+            both predict the same, because it would tell a fact about the private rows that they do.
 
         Raises
         ------
         Halted
             If a budget has run out and the question is new.
         BudgetError
-            If more is asked than queries are left; nothing was answered or charged.
+            If more questions are asked than queries are left; nothing was answered or charged.
         InputError
             If the input does not fit; nothing was asked and nothing was charged.
         ModelError
             If a model or a metric of your own fails on the holdout, or `X_train` holds rows of it, more than chance
-            explains. That is a fact about the holdout, and takes a charge. For a list, its `answers` hold the answers
-            to the others.
+            explains. That is a fact about the holdout, and takes a charge. For a list, the error's `answers` hold the
+            answers about the other subjects.
         """
         subject, (prior, error), X_train = self._ready(subject, prior, X_train, y_train, cv)
         named = _named(subject, name)
@@ -98,10 +98,10 @@ class Verbs(Overview):
         cv: Any = 5,
         name: str | None = None,
     ) -> Answer:
-        """Ask how much better a model is than another, or predictions than others; as :meth:`evaluate`.
+        """Ask how much better one model, or one set of predictions, is than another; see :meth:`evaluate`.
 
-        It uses the budget of all questions. It is narrower than the difference of two answers, because rows on which
-        the two agree do not count.
+        It uses the same budget as other questions. Its interval is narrower than that of the difference of two answers,
+        because rows on which the two agree do not count.
 
         Parameters
         ----------
@@ -143,15 +143,15 @@ class Verbs(Overview):
         name: Any = None,
         X_train: Any = None,
     ) -> Any:
-        """Ask if a model, or the difference of two, is certified to reach what is named, and nothing else.
+        """Ask only if a model, or the difference of two, is certified to reach a value that you name.
 
         Parameters
         ----------
         subject : estimator, array-like, Difference, or a list of them
             As for :meth:`evaluate`; models are fitted.
         at_least : float, or sequence of float
-            Value that the subject must reach, in the metric's unit; for a difference the least improvement of the new
-            one: -0.02 asks if it is no worse by more.
+            Value that the subject must reach, in the metric's unit; for a difference, the least improvement: -0.02 asks
+            if the new one is worse by at most 0.02.
         tolerance : float, optional
             For ledgers of earlier editions alone: largest distance of an accepted value below `at_least`.
         guardrails : dict of guard to float or (subject, float), optional
@@ -160,14 +160,14 @@ class Verbs(Overview):
             queries.
         tell_worse : bool
             For one Difference: if it is not shown to be better, ask the gate of the reversed difference, too, for
-            one more of the declared queries. Then it may be "worse", a charge: certified to be no better than named.
+            one more of the declared queries. It may then be "worse", for a charge: certified to be at most `at_least`.
         name, X_train
             As for :meth:`evaluate`.
 
         Returns
         -------
         Answer, or list of Answer
-            Its outcome is "better", a charge, or "not shown", free, which bounds nothing.
+            Its outcome is "better", for a charge, or "not shown", which is free and bounds nothing.
         """
         if tell_worse is not False:
             more = {"tolerance": tolerance, "guardrails": guardrails, "X_train": X_train}
@@ -190,7 +190,7 @@ class Verbs(Overview):
     ) -> Any:
         """Ask for the holdout's own value, rounded to a cell around the prior.
 
-        It costs its surprise and no charge: about 1.5 nats if the prior is near.
+        It costs no charge, but nats: about 1.5 if the prior is near the value, more if it is far.
 
         Parameters
         ----------
@@ -224,17 +224,17 @@ class Verbs(Overview):
 
     @checked_call
     def choose(self, subjects: Sequence[Any], priors: Any, *, name: str = "", X_train: Any = None) -> Choice:
-        """Ask which of several is best by the holdout, and for its value, rounded.
+        """Ask which of several candidates is best on the holdout, and for the rounded value of the best one.
 
-        It costs its surprise and no charge: about 3 nats if the prior's favourite wins. Each candidate is one of the
-        declared queries.
+        It costs no charge, but nats: about 3 if the candidate that the priors favour wins, more if another does. Each
+        candidate is one of the declared queries.
 
         Parameters
         ----------
         subjects : list of estimator or array-like
             Fitted models, or predictions.
         priors : sequence of float
-            The analyst's own estimates, one for each.
+            The analyst's own estimates, one for each candidate.
         name : str
             Name of the question in the history.
         X_train : array-like, optional
@@ -269,7 +269,7 @@ class Verbs(Overview):
         also: Sequence[Any] = (),
         X_train: Any = None,
     ) -> Any:
-        """Ask for the certified end of a project: the holdout's own values, with the narrowest intervals.
+        """Ask the last question of a project: for the holdout's own values, with the narrowest intervals.
 
         Of several models it finds and certifies the best in one step. It is possible once, also after a halt. Nothing
         new is answered afterwards; earlier questions still replay free.
@@ -283,7 +283,7 @@ class Verbs(Overview):
         name : str, optional
             Name of the final in the history; by default the model's type.
         also : sequence of guards, or of tuples of a guard and a subject, optional
-            Other metrics of the rows, from :meth:`on`, that are certified with it; with their own predictions.
+            Other metrics of the rows, from :meth:`on`, that are certified with it; a tuple adds other predictions.
         X_train : array-like, optional
             Rows that the models were trained on: if they hold rows of the holdout, the models fail.
 
@@ -297,7 +297,7 @@ class Verbs(Overview):
         Halted
             If a final was given before.
         ModelError
-            If the model fails on the holdout, or all of several, or one with `also`: its failure was the final.
+            If the model fails on the holdout, or all models of a list, or any if `also` is given; this was the final.
 
         Examples
         --------
@@ -312,7 +312,7 @@ class Verbs(Overview):
         if isinstance(also, str | Overview) or not isinstance(also, Iterable):
             given = f"got {type(also).__name__}; nothing was told"
             raise InputError(
-                f"also= must be a list of guards from on(), or of pairs of one and a subject; {given}"
+                f"also= must be a list of guards from on(), or of pairs (guard, subject); {given}"
             )
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
@@ -331,7 +331,7 @@ class Verbs(Overview):
 
     @sealed
     def ask(self, questions: Sequence[Question]) -> list[Any]:
-        """Ask questions, in order: every other way to ask is made of this one.
+        """Ask questions, in order; every other method that asks calls this one.
 
         Parameters
         ----------
@@ -349,14 +349,14 @@ class Verbs(Overview):
         Halted
             If a budget has run out and a question is new; the answers before it are in its `answers`.
         BudgetError
-            If more is asked than queries are left; nothing of that question was answered or charged.
+            If a question needs more queries than are left; nothing of that question was answered or charged.
         InputError
             If a question does not fit; nothing was asked and nothing was charged.
         """
         return ask(self._view, list(questions))
 
     def _one(self, question: Question) -> Any:
-        """Ask one question; raise what failed."""
+        """Ask one question; raise a ModelError if a subject failed."""
         (found,) = self.ask([question])
         raise_failures(found if isinstance(found, list) else [found])
         return found
@@ -364,7 +364,7 @@ class Verbs(Overview):
     def _ready(
         self, subject: Any, prior: Any, X_train: Any, y_train: Any, cv: Any
     ) -> tuple[Any, tuple[Any, float], Any]:
-        """Return models that are fitted, their prior and its error, and what they were trained on."""
+        """Return the fitted models, their prior and its error, and the training rows; return predictions unchanged."""
         parts = list(subject) if isinstance(subject, Difference) else [subject]
         if not all(is_model(part) and not isinstance(part, Measured) for part in parts):
             return subject, (prior, 0.0), X_train
@@ -372,7 +372,7 @@ class Verbs(Overview):
         parts = [fitted(part, X_train, y_train) for part in parts]
         if prior is None:
             each = [self._estimate(part, X_train, y_train, cv) for part in parts]
-            if len(each) > 1:  # the plan reckons with the error of a difference
+            if len(each) > 1:  # the plan allows for the error of a difference
                 return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train
             return parts[0], each[0], X_train
         return Difference(*parts) if isinstance(subject, Difference) else parts[0], (prior, 0.0), X_train

@@ -31,12 +31,12 @@ class Verification:
     queries, charges : int
         Answers found, of all epochs, and how many of them were charged.
     head : str
-        Seal of the last commit, hex. Written down elsewhere, it lets a later verification find rows cut off the end.
+        Seal of the last commit, hex. If it is kept elsewhere, a later verification can find that rows were cut off.
     problems : list of str
         One sentence for each thing that is wrong; empty for a sound ledger.
     another_budget : bool
-        True if rows of it had another budget when they came into it: then the two sets of intervals are not jointly
-        valid.
+        True if the rows already had another budget when a guard was made for them here: then the intervals of the two
+        budgets are not jointly valid.
     witnessed : bool
         True if a witness was reached, and has seen no more than the ledger holds.
     mistake : str
@@ -106,12 +106,12 @@ def verify(
     LedgerError
         If there is no such ledger, or it cannot be read.
     InputError
-        If the certificate is none.
+        If `certificate` is not a certificate.
 
     Notes
     -----
-    Proves that the ledger is consistent with itself: what was released is what the plan allows, in this order. That
-    the values came from the holdout is known to the holder of holdout and key only.
+    A sound result proves that the ledger is consistent with itself: the plan allows what was released, in this order.
+    Only those who have the holdout and its key can check that the values came from the holdout.
     """
     deployed = None if certificate is None else frozen.FrozenCertificate.read(certificate)
     epochs, seen = read_epochs(ledger, witness)
@@ -129,7 +129,7 @@ def verify(
         problems += frozen.frozen_problems(deployed, epochs)
     if seen is not None and seen.seal.hex() not in chain[1:]:
         problems.append(
-            f"its witness has seen {seen.query} answers of epoch {seen.epoch}, which are not here, or are others: an "
+            f"its witness has seen {seen.query} answers of epoch {seen.epoch} that are missing here or differ: an "
             "older copy was restored"
         )
     more = len(problems) - _MOST_PROBLEMS
@@ -154,24 +154,24 @@ def _epoch_problems(epoch: Epoch, number: int, previous: str, before: Sequence[E
         yield from [*problems, str(error)]
         return
     underived = [
-        f"{fact} is not what follows from the rest of its configuration, which was changed"
+        f"{fact} does not follow from the rest of its configuration, which was changed"
         for fact in this.unfounded(epoch.text)
     ]
     yield from problems + underived
-    if not problems and not underived:  # otherwise the columns mean nothing, or the plan is none
+    if not problems and not underived:  # else columns or plan cannot be relied on
         yield from this.recomputed(epoch.rows) if isinstance(this, Earlier) else _recomputed(this, epoch.rows)
     if (this.epoch, this.previous) != (number, previous):
         yield "its configuration does not follow the epoch before: one was removed, or changed after its end"
     if KeptRows(this.known_rows, epoch.known_rows).parts() is None:
-        yield "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
-    replanned = True  # right before this one, and unasked
+        yield "what it keeps of its rows is not what was sealed: a rotation cannot recognize them"
+    replanned = True  # an epoch of the same holdout, right before and without answers, is no release
     for one, its in zip(reversed(past), reversed(before), strict=True):
         same = one.holdout == this.holdout
         replanned &= same and not its.rows
         if same and not replanned:
             yield f"its holdout is that of epoch {one.epoch}, which was released"
         if one.key != this.key:
-            yield f"its noise key is another than that of epoch {one.epoch}"
+            yield f"its noise key differs from that of epoch {one.epoch}"
 
 
 def _recomputed(configuration: Configuration, rows: Sequence[Row]) -> list[str]:

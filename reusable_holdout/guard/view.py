@@ -82,7 +82,7 @@ class GuardedView:
 
     @cached_property
     def prior_error(self) -> float:
-        """Standard deviation of an honest prior's own error that the plan reckons with, in [0, 1]."""
+        """Standard deviation that the plan assumes for the error of an honest prior, in [0, 1]."""
         return self.plan.prior_error / self.plan.span
 
     @cached_property
@@ -96,13 +96,13 @@ class GuardedView:
         return cast("Metric", self.holdout.bound.metric)
 
     def charges_left(self, charges: int, series: str = "") -> int:
-        """Return the charges left when `charges` were spent; on a board, those of the series without a name."""
+        """Return the charges left after `charges` were spent; on a board, the charges that a series has left."""
         if self.plan.asks == "claims":
             return self.boards.charges_left(self.ways.claim, series)
         return self.transcript.allowance.left(charges)
 
     def way_of(self, name: str, *, paired: bool, guarded: bool) -> Way:
-        """Return the way in which a question is asked; InputError if the plan has none of this name."""
+        """Return the way in which a question is asked; InputError if the plan does not have this way."""
         asks = self.plan.asks
         gates = {(False, False): "gate", (True, False): "gate-compare", (False, True): "guarded-gate"}
         ledger_name = {
@@ -113,27 +113,27 @@ class GuardedView:
         if way is None or (paired and name not in {"evaluate", "gate"}) or (paired and asks == "claims"):
             if name == "final" and not self.plan.final_share:
                 raise InputError(
-                    "the plan keeps no share of the failure probability for a final; nothing was asked; make the guard "
-                    "with one: Plan(..., final_share=0.25)"
+                    "a final needs a share of the failure probability; this plan keeps none; nothing was asked; make "
+                    "the guard with one: Plan(..., final_share=0.25)"
                 )
             raise InputError(
-                f"{name} of {'a difference' if paired else 'one subject'} must be among the ways that the plan is for; "
-                f"this one is for {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
+                f"{name} of {'a difference' if paired else 'one subject'} must be a question that the plan allows; "
+                f"this one allows {'one final' if self.plan.final_share == 1.0 else _ASKS[asks]}; nothing was asked"
             )
         if guarded and name != "gate":
             raise InputError(f"guardrails belong to a gate; got {name}; nothing was asked; ask with gate()")
         return way
 
     def check_differences(self) -> None:
-        """Refuse to compare two models where their difference is no mean over rows."""
+        """Refuse to compare two models if the metric is not a plain mean over rows."""
         if not self.holdout.bound.by_rows:
             raise InputError(
-                f"two models are compared row by row, by a metric that is a plain mean over rows; {self.metric.name} "
-                "is none; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
+                f"two models are compared row by row, so the metric must be a plain mean over rows; {self.metric.name} "
+                "is not; nothing was asked; guard the rows with accuracy, a loss, or a mean of your own"
             )
 
     def checked_view(self, guard: Any) -> GuardedView:
-        """Return the view of another guard of the same rows; InputError if it is none."""
+        """Return the view of another guard of the same rows; InputError if `guard` is something else."""
         view = getattr(guard, "_view", guard)
         if not isinstance(view, GuardedView) or view.transcript is not self.transcript:
             raise InputError(
@@ -143,7 +143,7 @@ class GuardedView:
         return view
 
     def about(self, way: Way, content: bytes) -> bytes:
-        """Return the subject of a concealed measurement: other rows, metrics and ways may have the same key."""
+        """Return a text that ties a concealed measurement to its rows, metric and way, as these may share one key."""
         return f"{self.ledger.epoch} {self.facts.text()} {way.name} ".encode() + content
 
     def tell(self, answers: Sequence[Any]) -> None:

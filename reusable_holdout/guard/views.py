@@ -29,16 +29,16 @@ VIEW = "view"
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
 OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
-_SAME = 1e-9  # nats, recomputed on another machine
+_SAME = 1e-9  # largest difference of numbers recomputed on another machine
 
 
 @dataclass(frozen=True)
 class Counts:
-    """The guessed class counts, or sizes of groups, and what was released of them.
+    """The guessed class counts, or sizes of groups, and the fact that was released about the true ones.
 
-    `prevalence` are the guessed class shares; empty if there are no classes, and for sizes of groups. `place` is the
-    cell of the ratio between the rows that the true counts and the guessed counts are worth, in edition `theory`. It is
-    None if no bound depends on the counts, and nothing was released.
+    `prevalence` holds the guessed class shares; it is empty if there are no classes, and for sizes of groups. The true
+    counts are worth a number of rows, and so are the guessed ones: `place` is the cell of the ratio of the two numbers,
+    in edition `theory`. It is None if no bound depends on the counts, and nothing was released.
     """
 
     prevalence: list[float]
@@ -46,7 +46,7 @@ class Counts:
     theory: int
 
     def of(self, theory: object) -> bool:
-        """Return True if a guard can have written them by this edition of the theory."""
+        """Return True if a guard with this edition of the theory can have written these counts."""
         shares = self.prevalence
         return (
             (type(self.theory), self.theory) == (int, theory)
@@ -63,7 +63,7 @@ class Counts:
 
     @property
     def nats(self) -> float:
-        """The cost of releasing it."""
+        """The cost of releasing `place`."""
         return 0.0 if self.place is None else edition(self.theory).counts.nats(self.place)
 
 
@@ -115,11 +115,11 @@ class Counted:
     counts: Counts | None
     told_by: int
 
-    sizes: ClassVar[tuple[str, ...]] = ()  # in a metric's description: what else its counts rest on
+    sizes: ClassVar[tuple[str, ...]] = ()  # entries of a metric's description that its counts depend on
 
     @property
     def nats(self) -> float:
-        """The cost of opening it."""
+        """The cost of opening this view."""
         return self.counts.nats if self.counts is not None and self.tells else 0.0
 
     @property
@@ -128,7 +128,7 @@ class Counted:
         return tells(self.counts) and self.told_by == self.number
 
     def knows_of(self, metric: dict[str, Any]) -> bool:
-        """Return True if what it knows of the counts is what another metric rests on: the same one."""
+        """Return True if the counts known here serve another metric, too: an equal one, or one of the same groups."""
         alike = all(self.metric.get(name) == metric.get(name) for name in self.sizes)
         return self.metric == metric or ("groups" in self.sizes and "groups" in self.metric and alike)
 
@@ -139,28 +139,28 @@ class Counted:
             yield "counts.place"
         if counts is not None and not counts.of(shared["theory"]):
             yield "counts"
-        if not self.number:  # the budget of others is that of this one
+        if not self.number:  # other views share the budget of view 0
             told = 0.0 if counts is None else counts.nats
             if edition(shared["theory"]).counts.are_told_for(shared["told_before"] - told):
-                told = shared["told_before"]  # with what other ledgers told of the rows
+                told = shared["told_before"]  # other ledgers told the rest about these rows
             own = SharedBudget(told_before=told, theory=shared["theory"])
             yield from differing(shared, asdict(own), "plan.shared")
         elif (record["reveals"], record["choices"]) != (0, []):
             yield "plan.reveals"
 
     def misopened(self, row: Row, state: State, before: Sequence[Counted], ways: Any) -> Iterator[str]:
-        """Yield the errors in the row that opens the view, after other views, by the ways of the guard's own metric."""
+        """Yield the errors in the row that opens this view, after the views `before`; `ways` are those of view 0."""
         if (self.number, row.view, row.value) != (len(before), 0, len(before)):
             yield f"the view that it opens must be number {len(before)}"
         if row.charged or row.asked != state.asked or abs(row.nats - self.nats) > _SAME:
-            yield "a view takes no charge and no query, and costs what was told for it"
-        # 0.2.0 named who had told counts where it rested on none, too
+            yield "opening a view takes no charge and no query, and costs only the release of class counts"
+        # version 0.2.0 set told_by to an earlier view even if no counts had been told
         untold = not tells(self.counts)
         if self.told_by != self.number and not any(
             one.number == self.told_by and (untold or one.counts == self.counts) and one.knows_of(self.metric)
             for one in before
         ):
-            yield "what it knows of the class counts was not told before"
+            yield "it uses class counts that were not released before"
         numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
         if any(numbers) or (row.batch, row.series) != (row.query, ""):
             yield "a view has no value and no interval, and no series"
@@ -206,7 +206,7 @@ class View(Facts, Counted):
 
     def _underived(self, record: dict[str, Any]) -> Iterator[str]:
         if any(record[name] is None for name in ("rows", "queries", "charges", "tolerance", "noise")):
-            yield "plan"  # which would be solved anew
+            yield "plan"  # a missing number would be solved anew
             return
         plan, metric = self.kept, self.metric
         yield from differing(record, plan.record(), "plan")
@@ -232,7 +232,7 @@ class View(Facts, Counted):
         return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
     def ways(self) -> Ways:
-        """Return the ways to ask about it, as verification needs them, without its noise."""
+        """Return the ways to ask about this view, without noise, which verification does not need."""
         return Ways(self.kept)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
@@ -277,24 +277,24 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
 
 
 class Views:
-    """Views of one epoch, as its rows open them after the guard's own metric."""
+    """The views of one epoch: the guard's own metric, then the views that are recorded in the ledger's rows."""
 
     def __init__(self, first: View) -> None:
         self._views = [first]
         self._ways = [first.ways()]
 
     def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
-        """Yield the problems of the views, and of rows that no view can have asked in the state before."""
+        """Yield problems of the rows that open views, and of questions that no view opened before can have asked."""
         for row, state in zip(rows, states, strict=True):
             if row.kind == VIEW:
                 yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
             elif self._named(row.view, row.kind) is None:
                 yield f"query {row.query}: it was asked in a way that this guard does not have"
             elif not self._fits(row):
-                yield f"query {row.query}: its guardrails are not other views of the rows, each with what it must reach"
+                yield f"query {row.query}: its guardrails must be other views of the rows, each with a score to reach"
 
     def _fits(self, row: Row) -> bool:
-        """Return True if a row's guardrails are other views, each named once; a row of another way has none."""
+        """Return True if a row's guardrails are other views, each named once, or if it has no guardrails."""
         told = Told.parse(row.told)
         rails = told.rails if told else ()
         views, gate = {row.view, *(view for view, _ in rails)}, row.kind.replace("guarded", "gate")
@@ -304,7 +304,7 @@ class Views:
         )
 
     def places(self, rows: Sequence[Row]) -> Iterator[tuple[Way, list[int]]]:
-        """Yield every way that was asked in, with the places of its rows."""
+        """Yield every way in which questions were asked, with the positions of their rows."""
         found: dict[tuple[int, str], list[int]] = {}
         for place, row in enumerate(rows):
             if row.kind != VIEW:
@@ -323,9 +323,7 @@ class Views:
         number, first = len(self._ways), self._ways[0].plan
         try:
             view = View.parse(row.told)
-            yield from (
-                f"of the metric that it opens, {fact} is not what follows" for fact in view.underived()
-            )
+            yield from (f"{fact} of the metric that it opens does not follow" for fact in view.underived())
             ways = view.ways()
         except _UNREADABLE as error:
             yield str(error)
@@ -345,7 +343,7 @@ class Views:
 
 
 def differing(stored: object, derived: object, name: str) -> Iterator[str]:
-    """Yield the places at which stored facts differ from the derived ones, beyond rounding."""
+    """Yield the names of the stored facts that differ from the derived ones by more than rounding."""
     if isinstance(derived, dict) and isinstance(stored, dict):
         for part in derived | stored:
             if part in derived and part in stored:

@@ -1,4 +1,4 @@
-"""The numbers of a plan besides the rows, and the part of a wish that can be kept; see also `class_counts`."""
+"""The plan that an owner wishes, and the part of it that can be kept at the released counts; see `class_counts`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CountedClassWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 def warn_of_counted_class(bound: BoundMetric) -> None:
-    """Say which of two classes a metric counts as positive, where they are text; the set of classes is public."""
+    """Warn which of two text classes a metric counts as positive; classes are public, so the warning may name them."""
     classes, metric = bound.classes, bound.metric
     if metric.kernel is None or metric.name not in _OF_ONE_CLASS:
         return
@@ -58,9 +58,9 @@ def warn_of_counted_class(bound: BoundMetric) -> None:
 
 
 def decided_as_ratio(bound: BoundMetric, stated: Mapping[str, Any]) -> bool:
-    """Return True if a metric's confidence sets decide, which need no class counts, and have no noise.
+    """Return True if questions are decided by the metric's confidence sets, which need no class counts and no noise.
 
-    InputError if nothing else is known of the metric, and they cannot.
+    InputError if the metric has no other bounds, and a stated option needs other ones.
     """
     plain = not (stated.get("noise") or stated.get("threshold") or stated.get("board"))
     if bound.statistic.only_as_ratio and not plain:
@@ -77,13 +77,13 @@ def guessed(
 ) -> Counts | None:
     """Return the guess of the class counts, or group sizes, that a metric rests on; None for other metrics.
 
-    The metric's public numbers become the numbers of a correct guess, so a plan, or its refusal, is the same for all
-    labels. For a metric that is decided `by_ratio` nothing is released, and the guess serves the plan. Raises
+    The metric's public numbers are set as if the guess were correct, so a plan, or its refusal, is the same for all
+    labels. For a metric that is decided `by_ratio` nothing is released, and only the plan uses the guess. Raises
     InputError if `prevalence` does not hold the class shares that the owner expects, or if the metric has no classes.
     """
     if prevalence is not None and bound.classes is None:
         raise InputError(
-            f"prevalence= is about classes, and metric {bound.metric.name!r} has none that are public; leave it out"
+            f"prevalence= is about public classes, and metric {bound.metric.name!r} has none; leave it out"
         )
     if prevalence is None and not by_ratio and _rests_on_no_counts(bound):
         return None
@@ -148,9 +148,9 @@ def usual_plan(stated: Mapping[str, Any], facts: Mapping[str, Any], told_before:
 
 @contextmanager
 def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
-    """Let a plan's error name what would make a guard: holdout rows, and a tolerance that says something.
+    """Make a PlanError name numbers with which a guard could be made: holdout rows, and a tolerance not vacuous.
 
-    If fewer rows count than the holdout has, it says both numbers, which are public.
+    If fewer rows count than the holdout has, the error states both numbers, which are public.
     """
     try:
         yield
@@ -158,7 +158,7 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
         nearest, counted = dict(error.nearest), bound.counted_rows
         fewer = bound.groups is None and counted != counts
         if fewer and "rows" in nearest:
-            nearest["rows"] = math.ceil(nearest["rows"] * counted / (counts - 0.5))  # which were rounded
+            nearest["rows"] = math.ceil(nearest["rows"] * counted / (counts - 0.5))  # `counts` was rounded
         if not says_something(nearest.get("tolerance", 0.0), bound.metric.upper - bound.metric.lower):
             del nearest["tolerance"]
         told = str(error).replace(needs(dict(error.nearest)), needs(nearest))
@@ -168,8 +168,8 @@ def saying_what_counts(bound: BoundMetric, counts: int) -> Iterator[None]:
 
 # ---- the wish, and the part of it that is kept
 
-# Whatever is refused before anything was told follows from the guess, for refusals would tell the counts. A guard that
-# these leave less is made all the same, and its owner is warned.
+# A plan is refused by the guess alone, because a refusal by the true counts would tell something of them. If the
+# released counts leave less than was wished, the guard is made all the same, and its owner is warned.
 
 
 class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
@@ -180,22 +180,22 @@ class KeptLessWarning(HoldoutError, UserWarning):  # noqa: N818 - a warning
 
 
 class Kept(NamedTuple):
-    """A plan that is kept, the counts it rests on, and the reasons why it differs from the wish, in words."""
+    """The plan that a guard keeps, the class counts it assumes, and why it differs from the plan that was asked for."""
 
     plan: Plan
     counts: Counts | None
     lost: str = ""
 
     def warn(self, nats: float, *, vacuous: bool) -> None:
-        """Warn of wishes that are not kept, after the counts were released at this cost."""
+        """Warn of wishes that are not kept; `nats` is what the release of the counts has cost."""
         if not (self.lost or (self.plan.vacuous and not vacuous)):
             return
         nothing = ", which says nothing: it is more than a quarter of the range" if self.plan.vacuous else ""
         warn(
             KeptLessWarning(
-                f"what was told of the class counts or group sizes of these rows, for {nats:.1f} nats, leaves less "
-                f"than was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the "
-                f"same, and keeps a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else"
+                f"the released class counts or group sizes of these rows, which cost {nats:.1f} nats, allow less than "
+                f"was wished: {self.lost or 'fewer rows count than was guessed'}; the guard was made all the same, "
+                f"with a tolerance of {self.plan.tolerance:g}{nothing}; print(guard.plan) says what else changed"
             )
         )
 
@@ -223,7 +223,7 @@ class Wanted:
     ----------
     counts : Counts or None
     guess : Plan
-        Plan by the guessed counts; a PlanError says that they cannot keep it.
+        Plan at the guessed counts; a PlanError is raised if there is none.
     """
 
     def __init__(
@@ -244,10 +244,10 @@ class Wanted:
         )
 
     def kept(self, counts: Counts | None, told_before: float) -> Kept:
-        """Return the plan that can be kept of the wish, at the released counts.
+        """Return the part of the wish that can be kept at the released counts.
 
-        If it cannot be kept, the charges are kept with the smallest possible tolerance, in the last resort the whole
-        range. If more rows count than was guessed, the guessed number counts.
+        If more rows count than was guessed, the guess is tried second. If the wish cannot be kept at all, the charges
+        are kept with the smallest possible tolerance, in the last resort the whole range.
         """
         numbers = [plan_numbers(self._bound, counts=counts, **self._stated)]
         if counts is not None and counts.place is not None and counts.place > 0:

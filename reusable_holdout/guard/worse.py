@@ -1,4 +1,4 @@
-"""Gates that also tell what is worse: the gate of a difference, then that of the reversed difference."""
+"""Gates that also tell what is worse: the gate of a difference, then the gate of the reversed difference."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["gate_or_worse"]
 def gate_or_worse(
     tell: Any, gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any
 ) -> Answer:
-    """Ask if a difference reaches what is named and, if that is not shown, if the reversed one reaches minus that.
+    """Ask if a difference reaches `at_least`; if that is not shown, ask if the reversed one reaches minus `at_least`.
 
-    The reversed difference reaches it exactly if the difference is no better than named. Both are gates of the guard,
-    each with its own name, row and declared query, so a gate needs no further outcome. If the guard halts before the
-    second, the first answer is in the answers of the halt.
+    The reversed difference reaches this exactly if the difference is at most `at_least`. Both questions are ordinary
+    gates, each with its own name, row and declared query, so a gate needs no third outcome. If the guard halts before
+    the second gate, the exception's `answers` hold the first answer.
     """
     if not (tell is True and isinstance(subject, Difference)) or more.get("guardrails"):
         raise InputError(

@@ -45,20 +45,20 @@ _ORPHANED: set[str | None] = set()
 
 
 class Connection:
-    """A ledger's connection to its database, and the lock that threads take turns by.
+    """A ledger's connection to its database, with a lock that lets one thread at a time use it.
 
     Parameters
     ----------
     location : str, Path or None
-        SQLite file, or URL of a server; None for SQLite's own memory, which lasts as long as this object.
+        SQLite file, or URL of a server; None for a database in memory, which lasts as long as this object.
     must_exist : bool
-        True if a new SQLite file is refused.
+        True to refuse a SQLite file that does not exist yet.
 
     Attributes
     ----------
     url : str or None
     path : Path or None
-        The SQLite file, if it is one.
+        The SQLite file; None on a server or in memory.
     place : str
         The file, or the URL without a password, for people to read.
     driver : object
@@ -68,7 +68,7 @@ class Connection:
     user : int
         The thread that uses the connection now; 0 for none.
     refused : str
-        Why it cannot be used any more: it is "closed", or "forked"; empty while it can.
+        The reason why it cannot be used any more, "closed" or "forked"; empty while it can be used.
     """
 
     url: str | None = None
@@ -89,14 +89,14 @@ class Connection:
         _OPEN.add(self)
 
     def another(self) -> Connection:
-        """Return a new connection to the same database, which must exist; this one, if that is in memory."""
+        """Return a new connection to the same database, which must exist; a connection to memory returns itself."""
         return self if self.url is None else Connection(self.path or self.url, must_exist=True)
 
     def __del__(self) -> None:
         self._end()
 
     def run(self, done: str, work: Callable[..., _T], *arguments: Any) -> _T:
-        """Give a cursor to work that needs no transaction; a LedgerError says that it could not be `done`."""
+        """Call `work` with a cursor, outside transactions; a LedgerError says that the ledger could not be `done`."""
         self.acquire()
         try:
             return self.attempt(done, lambda: work(self.cursor(), *arguments))
@@ -104,7 +104,7 @@ class Connection:
             self.release()
 
     def attempt(self, done: str, work: Callable[..., _T], *arguments: Any) -> _T:
-        """Do work, and drop the connection if it fails; a LedgerError says that it could not be `done`."""
+        """Call `work`; drop the connection if it fails. A LedgerError says that the ledger could not be `done`."""
         try:
             return work(*arguments)
         except BaseException as error:
@@ -115,7 +115,7 @@ class Connection:
         raise failure(self.place, done, problem, on_server=self._database is postgresql)
 
     def acquire(self) -> None:
-        """Wait for the other threads; refuse this one if it holds the ledger already."""
+        """Wait for other threads; a LedgerError refuses a thread inside a transaction, and a connection out of use."""
         self.lock.acquire()
         if self.refused or self.active is not None or self.url in _ORPHANED:
             kind = self.refused or ("orphaned" if self.active is None else "nested")
@@ -131,7 +131,7 @@ class Connection:
         self.lock.release()
 
     def cursor(self) -> Any:
-        """Return a cursor on the file that was opened: an answer in one that has replaced it would be lost."""
+        """Return a cursor; a LedgerError refuses a file that replaced the opened one: answers in it would be lost."""
         if self._file is not None and self.path and file_identity(self.path) != self._file:
             raise refusal("gone", place=self.place)
         if self.driver is None:
@@ -145,7 +145,7 @@ class Connection:
         return self._cursor
 
     def prepare(self, cursor: Any) -> int:
-        """Make the tables if there are none, once also if several processes try; return the last epoch, from 1.
+        """Make the tables if there are none, in one of several processes that try; return the last epoch, from 1.
 
         A LedgerError refuses another database, and a ledger of another schema: it names the version to open it with.
         """
@@ -159,7 +159,7 @@ class Connection:
             if schema != SCHEMA:
                 raise LedgerError(
                     f"the ledger {self.place} must have schema {SCHEMA}; it has {schema!r}; nothing was changed; open "
-                    f"it with version {library}, which wrote it: ledgers are kept for ever from version 0.2.0 on"
+                    f"it with version {library}, which wrote it: only ledgers of 0.2.0 and later stay readable"
                 )
         return int(found[-1][0]) if found else 1
 
@@ -173,7 +173,7 @@ class Connection:
         return bool(ours)
 
     def begin_afresh(self) -> None:
-        """Hold no lock and no connection: of a new ledger, and in a child after a fork."""
+        """Make a new lock and forget the connection: in a new object, and in a child after a fork."""
         self.lock = threading.RLock()
         self.active = self.driver = self._cursor = None  # those that were open at a fork are the parent's
         self.user = 0
@@ -213,13 +213,13 @@ class Connection:
 
 
 class _Gate:
-    """A gate that is shut while a thread forks: a running use of a ledger may end, but none begins."""
+    """A lock that is held during a fork: meanwhile a running use of a ledger may end, but no use begins."""
 
     lock = threading.Lock()
 
 
 def _before() -> None:
-    """Wait until no other thread uses a ledger, and close each but one whose own transaction forks."""
+    """Wait, up to a limit, until no other thread uses a ledger; then close every connection that is not in use."""
     _Gate.lock.acquire()
     deadline = time.monotonic() + _PATIENCE_SECONDS
     for one in list(_OPEN):
@@ -261,7 +261,7 @@ def resolved(location: str | Path) -> tuple[str, Path | None]:
         scheme, _, rest = location.partition("://")
         if scheme not in {"sqlite", "sqlite+pysqlite"} or "?" in rest or not rest.startswith("/"):
             problem = (
-                "a SQLite ledger's URL must be sqlite:///file and nothing more, for options could make answers less "
+                "a SQLite ledger's URL must be sqlite:///file and nothing more: options could make answers less "
                 "durable; got a driver, a host, options or no file; leave them out; a ledger in memory is ledger=None"
             )
         location = unquote(rest[1:])
@@ -286,7 +286,7 @@ def shown(url: str) -> str:
 
 
 def without_password(url: str) -> str:
-    """Return a URL without the password that it may hold, as a part of its own or among its options."""
+    """Return a URL without its password, which may stand before the host or among the options."""
     place, _, options = url.partition("?")
     if _SERVER.fullmatch(place) is None:
         return url
@@ -331,7 +331,7 @@ class Epoch(NamedTuple):
     sql: Statements
 
     def look(self, cursor: Any, question: bytes) -> tuple[int | None, Tail, Row | None]:
-        """Return the ledger's last epoch, if it has any; the end of this one; the row of a question, if it has one."""
+        """Return the number of the ledger's last epoch or None, the end of this epoch, and a question's row or None."""
         (found,) = fetch(cursor, self.sql.look, self.number, self.number, self.number, question)
         latest, query, charges, nats, asked, kind, sealed, charged, charge, *row = found
         if query is None:
@@ -346,11 +346,11 @@ class Epoch(NamedTuple):
         return {number: str(text) for number, text in fetch(cursor, self.sql.configurations)}
 
     def rows(self, cursor: Any, after: int, kind: str | None) -> list[Row]:
-        """Return rows with query numbers above `after`, in order; of one way to ask, if it is named."""
+        """Return rows with query numbers above `after`, in order; if `kind` is given, only rows of this way to ask."""
         return list(map(Row._make, fetch(cursor, self.sql.rows, self.number, after, kind)))
 
     def find(self, cursor: Any, digests: Sequence[bytes], rows: int) -> dict[bytes, Row]:
-        """Return the rows of the questions that were answered; `rows` is the number of rows."""
+        """Return the rows of the questions that were answered, by digest; `rows` is the number of rows in the epoch."""
         if rows < len(digests):  # then looking at all of them is cheaper
             known = {digest for (digest,) in fetch(cursor, self.sql.digests, self.number)}
             digests = list(known.intersection(digests))
@@ -370,14 +370,14 @@ class Epoch(NamedTuple):
         return text is not None and genesis(text) == head.seal
 
     def append(self, cursor: Any, rows: Sequence[Row], sealed: bytes) -> Head:
-        """Add the rows of one commit; return the head with them."""
+        """Add the rows of one commit; return the new head."""
         if len(rows) > 1:  # plain tuples bind faster than named ones
             cursor.executemany(self.sql.insert.format(self.number), map(tuple, rows[:-1]))
         cursor.execute(self.sql.insert_sealed.format(self.number), (*rows[-1], sealed))
         return Head(self.number, rows[-1].query, sealed)
 
     def begin(self, cursor: Any, configuration: str, known_rows: bytes) -> Head:
-        """Store a configuration; return the head with it."""
+        """Store a configuration; return the new head."""
         values = (self.number, SCHEMA, __version__, configuration, known_rows or None)
         cursor.execute(self.sql.configure, values)
         return Head(self.number, 0, genesis(configuration))

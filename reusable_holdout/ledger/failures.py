@@ -47,19 +47,19 @@ _ADVICE = {
     "SQLITE_CONSTRAINT": "a row is there already or has an empty column: each question is answered once",
     "": "check the file, its folder's permissions and the disk, or the server",
 }
-# Names of drivers' classes of errors: PEP 249 has two of them, and no two drivers share a class.
+# Names of drivers' error classes: PEP 249 prescribes two names, but each driver has classes of its own.
 _DRIVERS = {"DatabaseError", "InterfaceError", "SQLAlchemyError"}
 
 
 def refusal(kind: str, **facts: object) -> LedgerError:
-    """Return the error of a use that the ledger's state does not allow."""
+    """Return the error for a use of a ledger that its state does not allow."""
     return _CLASSES.get(kind, LedgerError)(_REFUSALS[kind].format(**facts))
 
 
 def failure(place: str, done: str, problem: str, *, on_server: bool) -> LedgerError:
-    """Return the error of a database whose ledger could not be "opened", "read", "written" or "committed".
+    """Return the error for a ledger that could not be `done`: "opened", "read", "written" or "committed".
 
-    The `problem` is of :func:`reason`. A server may have committed rows though its answer was lost.
+    `problem` comes from :func:`reason`. A server may have committed rows although its reply was lost.
     """
     outcome = "nothing was answered and nothing was charged"
     if on_server and done == "committed":

@@ -34,7 +34,7 @@ def create_key_file(path: Path, key: bytes | None = None) -> bytes:
     LedgerError
         If the file cannot be written.
     LedgerKeyError
-        If there is one that cannot be used.
+        If the key has a wrong length, or the file that exists cannot be used.
     """
     if key is not None and len(key) != KEY_BYTES:
         raise LedgerKeyError(f"a key must have {KEY_BYTES} bytes; got {len(key)}; nothing was written")
@@ -66,13 +66,13 @@ def read_key_file(path: Path) -> bytes:
         If the file is missing, others can read it, or it holds no key.
     """
     try:
-        with path.open("rb") as file:  # the mode of the very file that is read
+        with path.open("rb") as file:  # take the mode of the file that is read, not of its path
             mode = os.fstat(file.fileno()).st_mode & 0o777
             text = file.read().strip()
     except OSError:
         raise LedgerKeyError(
             f"this ledger's noise key must lie in {path}; it cannot be read there; nothing was asked; restore the file "
-            "(without its key a ledger cannot go on: new noise would average the old away), or start on fresh rows"
+            "(without its key a ledger cannot go on: new noise would help average out the old), or start on fresh rows"
         ) from None
     if mode & 0o077:
         raise LedgerKeyError(

@@ -21,7 +21,7 @@ class MemoryLedger(Ledger):
     Attributes
     ----------
     beside : dict
-        Facts that its guard keeps beside it, as the key lies in a file beside a ledger on the disk.
+        Facts that its guard keeps with it, such as the noise key, which is in a separate file for a ledger on disk.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class MemoryLedger(Ledger):
         self.beside: dict[Any, Any] = {}
 
     def close(self) -> None:
-        """Refuse to be used from now on; other objects of the same ledger can be."""
+        """Close this object; other objects of the same ledger can still be used."""
         with self._connection.lock:
             if self._connection.active is not None:
                 raise refusal("nested")
@@ -45,18 +45,18 @@ class MemoryLedger(Ledger):
             self._connection.close()
 
     def keep_key(self, found: tuple[bytes, Path | None], *, stated: bool) -> tuple[bytes, Path | None]:
-        """Keep the key that is found first; a LedgerKeyError says that another one is stated, or none any more."""
+        """Keep the first key and return it; a LedgerKeyError refuses another stated key, or none after a stated one."""
         kept, was_stated = self.beside.setdefault("key", (found, stated))
         if stated != was_stated or (stated and found[0] != kept[0]):
             raise LedgerKeyError(
-                "the budget that this process keeps of these rows must be made again with its own seed or key; got "
-                "another one, or none where one was given; nothing was asked; pass the same seed= or key="
+                "these rows have a budget in this process, and it must be made again with its own seed or key; got "
+                "another, or none although it has one; nothing was asked; pass the same seed= or key="
             )
         chosen: tuple[bytes, Path | None] = kept
         return chosen
 
     def keep_metric(self, content: bytes) -> None:
-        """Keep the content of a user's own metric; a LedgerMismatchError says that another one has its name."""
+        """Keep the content of a user's own metric; a LedgerMismatchError says that it has changed since."""
         if self.beside.setdefault("metric", content) != content:
             raise LedgerMismatchError(
                 "a metric must have the code that it had when its guard was made; it has other code, or refers to "

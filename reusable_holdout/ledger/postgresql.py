@@ -23,7 +23,7 @@ FROM current_setting('synchronous_commit') AS now
 
 
 def _translated(text: str) -> str:
-    """Return an SQLite statement for PostgreSQL: no index is named, and placeholders are the driver's."""
+    """Return a SQLite statement for PostgreSQL: without names of indexes, and with the driver's placeholders."""
     return re.sub(r" NOT INDEXED| INDEXED BY \w+", "", text).replace("?", "%s")
 
 
@@ -39,7 +39,7 @@ STATEMENTS = _SQL._replace(
     alone=_ALONE,
     begin=f"{_ALONE}; SELECT epoch FROM configuration ORDER BY epoch DESC LIMIT 1 FOR UPDATE",
     digest="(%s::bytea)",
-    # for a list of digests it may take the key, and read the whole epoch
+    # with a list of digests, PostgreSQL may use the primary key instead, and read the whole epoch
     found="SELECT found.* FROM (VALUES {}) AS asked (digest) JOIN LATERAL ("
     + _SQL.found.replace("IN ({})", "= asked.digest")
     + " LIMIT 1) AS found ON true",
@@ -54,5 +54,5 @@ def connect(place: str) -> Any:
 
 
 def settle(connection: Any) -> None:
-    """Make a session durable and patient; this overrides the defaults of its database."""
+    """Make a session's commits durable and its waits a minute long, whatever the defaults of its database are."""
     connection.execute(_DURABLE_AND_PATIENT)

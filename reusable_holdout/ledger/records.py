@@ -25,7 +25,7 @@ class Row(NamedTuple):
     Attributes
     ----------
     query : int
-        From 1, without gaps.
+        Number of the answer: from 1, without gaps.
     batch : int
         Query at which the row's batch began.
     digest : bytes
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     charges, spent_nats : int, float
         Sums of `charged` and `nats`.
     asked : int
-        Sum of the declared queries that answers took: one, a choice one for each candidate, a final none.
+        Sum of the declared queries that answers took: a choice takes one for each candidate, a final none, others one.
     asked_at : float
         Unix seconds.
     view : int
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     told : str
         Name of the outcome.
     name : str
-        The analyst's name of it, as one plain line; ledgers of 0.2.0 hold some names unchanged.
+        The analyst's name of the question, as one plain line; ledgers of 0.2.0 hold some names unchanged.
     series : str
         Series of the question; a ladder keeps a best for each series.
     """
@@ -87,7 +87,7 @@ class Tail(NamedTuple):
     last_charged : bytes
         Digest of the question that was charged last; empty if none was.
     last_charge : int
-        Declared queries that were taken up to it.
+        Declared queries that were taken up to the last charge.
     """
 
     query: int
@@ -113,16 +113,16 @@ def genesis(configuration: str) -> bytes:
 def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
     """Return the seal of a commit: a digest of the seal before it and of every column of its rows.
 
-    Different rows have different encodings: their number, the lengths of all texts, all numbers in fixed widths, the
-    texts.
+    The encoding holds the number of rows, the lengths of all texts, all numbers in fixed widths, and the texts. So
+    different rows have different encodings.
 
     Raises
     ------
     LedgerError
-        If a column does not hold what its type says, so that its encoding would not be its own.
+        If a column's value does not fit its type, because other rows could then have the same encoding.
     """
     sealed = _sealed(previous, rows)
-    if sealed is None:  # raised out here, for an encoder's own error carries what it could not encode
+    if sealed is None:  # raised here, because an encoder's error would quote the value
         raise LedgerError(
             "a row's columns must hold integers, floats, a digest of 32 bytes and a text that UTF-8 can write; "
             "one does not; nothing was written"
@@ -131,7 +131,7 @@ def seal(previous: bytes, rows: Sequence[Row]) -> bytes:
 
 
 def _sealed(previous: bytes, rows: Sequence[Row]) -> bytes | None:
-    """Return the seal of a commit; None if a column does not hold what its type says."""
+    """Return the seal of a commit; None if a column's value does not fit its type."""
     try:
         if any(len(row[2]) != _DIGEST_BYTES for row in rows):  # struct would pad or cut it without a word
             return None
@@ -145,9 +145,9 @@ def _sealed(previous: bytes, rows: Sequence[Row]) -> bytes | None:
 
 
 def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
-    """Refuse rows that do not continue the ledger as one batch, by a LedgerError.
+    """Raise a LedgerError if rows do not continue the ledger as one batch.
 
-    Their numbers have no gaps, their sums are right, all values are finite, and no row says it is of another batch.
+    Their numbers must have no gaps, their sums must be right, all values finite, and all rows of the same batch.
     """
     problem = next(_sums_problems(tail, rows), None)
     if problem is not None:
@@ -157,7 +157,7 @@ def check_follows(tail: Tail, rows: Sequence[Row]) -> None:
 
 
 def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
-    """Say which rows of one commit do not continue those before; quotes no value."""
+    """Yield the rows of one commit whose numbers and running totals do not follow from the rows before, in words."""
     number, charges, nats, batch = tail.query, tail.charges, tail.spent_nats, tail.query + 1
     asked = tail.asked
     for row in rows:
@@ -181,7 +181,7 @@ def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
         if query != number:
             yield f"row {number} says it is row {query!r}"
         if began != batch:
-            yield f"row {number} is of the batch that began at row {batch}, but says another"
+            yield f"row {number} belongs to the batch that began at row {batch}, but names another"
         if not sound:
             yield f"the sums in row {number} do not continue those before"
             charges, nats = sum_charged, sum_cost  # one wrong sum is one problem, not one for every later row
@@ -195,7 +195,7 @@ def _sums_problems(tail: Tail, rows: Sequence[Row]) -> Iterator[str]:
 def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> list[str]:
     """Return the changes, removals and additions since the rows were sealed.
 
-    Every change is found but one: the removal of whole commits from the end leaves a sound chain, of an earlier head.
+    Every change is found but one: the removal of whole commits from the end leaves a sound chain with an earlier head.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def chain_problems(configuration: str, rows: Sequence[Row], seals: Sequence[tupl
 
 def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int, bytes]]) -> Iterator[str]:
     mistyped = [
-        f"row {row.query!r}: its {name} must be of another type"
+        f"row {row.query!r}: its {name} is of the wrong type"
         for row in rows
         for (name, kind), value in zip(COLUMNS.items(), row, strict=True)
         if type(value) is not kind or (isinstance(value, bytes) and len(value) != _DIGEST_BYTES)
@@ -234,7 +234,7 @@ def _problems(configuration: str, rows: Sequence[Row], seals: Sequence[tuple[int
     tail = Tail.before(configuration)
     for last, stored in seals:
         if not isinstance(last, int) or not tail.query < last <= len(rows) or not isinstance(stored, bytes):
-            yield f"a seal after row {tail.query} stands at no row of its own: rows or seals were removed or added"
+            yield f"the seal after row {tail.query} belongs to no later row: rows or seals were removed or added"
             return
         commit = rows[tail.query : last]
         yield from _sums_problems(tail, commit)

@@ -21,7 +21,7 @@ _ROW = ", ".join(_NAMES.values())
 
 
 def _table(name: str, *columns: str) -> str:
-    """Return the text that makes a table; SQLite keeps it, so each byte of it is as version 0.2 wrote it."""
+    """Return the statement that makes a table. SQLite stores it, so it equals the one of version 0.2 to the byte."""
     listed = ", \n\t".join(columns)
     return f"CREATE TABLE {name} (\n\t{listed}\n)"
 
@@ -53,14 +53,14 @@ TABLES = (
     "CREATE INDEX answers_in_series ON answers (epoch, series, \"query\") WHERE series != ''",
 )
 
-# SQLite guesses which index to use as if a condition left out much, so for a last charge it read a whole ledger in
-# which nothing was charged. Every statement about answers therefore names its index, and fails if it cannot use it.
+# SQLite chooses an index as if every condition excluded most rows; so, to find the last charge, it read all rows of a
+# ledger without charges. Every statement about answers therefore names its index, and fails if it cannot use it.
 _BY_KEY = "FROM answers NOT INDEXED WHERE epoch = ?"
 _CHARGED = "FROM answers INDEXED BY answers_charged WHERE epoch = ? AND charged = 1"
 _DIGESTS = "FROM answers INDEXED BY sqlite_autoindex_answers_2"
 
-# The last row is found from the end of its index. Asked for the greatest number, PostgreSQL, which knows nothing of a
-# new table, reads all rows of the epoch.
+# The last row is looked up at the end of an index. If max() were used instead, PostgreSQL would read all rows of the
+# epoch, because it has no statistics of a new table.
 _LOOK = f"""
 SELECT (SELECT max(epoch) FROM configuration),
     last."query", last.charges, last.spent_nats, last.asked, last.kind, last.seal, charge.digest, charge.asked,
@@ -84,7 +84,7 @@ class Statements(NamedTuple):
     alone : str
         Begins a transaction, and waits until no other process is in one.
     begin : str
-        Does the same; if the ledger has a configuration, it waits for writers of version 0.2, too.
+        Does the same as `alone`; if the ledger has a configuration, it waits for writers of version 0.2, too.
     look : str
         Last epoch, end of the ledger, last charge, and the row of a digest if there is one.
     digests : str

@@ -1,4 +1,4 @@
-"""Connections to a ledger in a SQLite file: durable and patient."""
+"""Connections to a ledger in a SQLite file: commits are durable, and a busy file is waited for."""
 
 from __future__ import annotations
 

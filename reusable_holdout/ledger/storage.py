@@ -23,12 +23,12 @@ _NOTHING = Head(0, 0, b"")
 class Ledger:
     """An append-only record of the answers that one guard released, in epochs: one for each holdout.
 
-    An object is about the epoch that was the last when it was made, unless another one is named; numbers and sums begin
-    anew with each epoch. Once there is a later epoch, its transactions raise RotatedError.
+    An object uses the epoch that was the last when it was made, except where a method names another one; numbers and
+    sums begin anew with each epoch. Once there is a later epoch, the object's transactions raise RotatedError.
 
     When the ``with`` statement of a transaction is left, its rows are durable; if it is left by an exception, or the
-    process dies in it, they never were. While one is open, its thread uses the ledger through it alone: anything else
-    raises LedgerError and leaves the transaction as it was.
+    process dies in it, they are not recorded. While a transaction is open, its thread must use the ledger only through
+    it: any other use raises LedgerError and leaves the transaction as it was.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Ledger:
     place : str
         Its file, or its URL without a password, for people to read.
     epoch : int
-        Epoch it stands at, from 1.
+        Number of the object's epoch, from 1.
     witness : Witness or None
         Its witness, if it has one.
     """
@@ -61,7 +61,7 @@ class Ledger:
         return self._connection.refused == "closed"
 
     def latest(self) -> Self:
-        """Return the same ledger, standing at its last epoch, with the same witness."""
+        """Return an object for the last epoch of the same ledger, with the same witness."""
         ledger = copy.copy(self)
         Ledger.__init__(ledger, self._connection.another())
         return ledger
@@ -77,7 +77,7 @@ class Ledger:
         ----------
         configuration : str
         known_rows : bytes
-            Data by which the epoch's rows are recognised; it is in the hash chain if the configuration has its digest.
+            Data by which the epoch's rows are recognised; the hash chain covers it if the configuration has its digest.
         """
         if self.configuration() is None:
             with self.transaction() as transaction:
@@ -93,7 +93,7 @@ class Ledger:
         return list(self._connection.run("read", self._here.texts).values())
 
     def known_rows(self, epoch: int) -> bytes:
-        """Return the text that an epoch's rows are known by; empty if none is kept."""
+        """Return the data by which an epoch's rows are recognised; empty if none is kept."""
         found = self._fetched(self._sql.known_rows, epoch)
         return found[0][0] if found and type(found[0][0]) is bytes else b""
 
@@ -110,7 +110,7 @@ class Ledger:
         return self.look(question)[1]
 
     def rows(self, after: int = 0, *, kind: str | None = None, epoch: int | None = None) -> list[Row]:
-        """Return rows with query numbers above `after`, in order; of one way to ask, if it is named."""
+        """Return rows with query numbers above `after`, in order; if `kind` is given, only rows of this way to ask."""
         return self._connection.run("read", Epoch(epoch or self.epoch, self._sql).rows, after, kind)
 
     def charged(self, most: int) -> list[int]:
@@ -122,22 +122,22 @@ class Ledger:
         return self._fetched(self._sql.seals, epoch or self.epoch)
 
     def transaction(self, question: bytes = b"") -> Transaction:
-        """Begin, and look up a question if its digest is given; commit when the block is left."""
+        """Return a transaction for a with statement; if the digest of a question is given, it looks up its row."""
         return Transaction(self, question)
 
     def watched_by(self, witness: Witness, *, may_begin: bool) -> None:
-        """Let a witness hold the highest head from now on.
+        """Check the ledger against the head that a witness holds, and tell the witness of every new head from now on.
 
         Parameters
         ----------
         witness : Witness
         may_begin : bool
-            True if it may have seen nothing yet, though the ledger has answers.
+            True to accept a witness that has seen nothing yet, although the ledger has answers.
 
         Raises
         ------
         RolledBackError
-            If the ledger does not go on from what it has seen, or it has seen nothing and may not begin.
+            If the ledger does not go on from the witness's head, or the witness has seen nothing and may not begin.
         """
         seen = witness.read()
         here = self._connection.run("read", self._checked, witness, seen, may_begin)
@@ -186,7 +186,7 @@ class SqlLedger(Ledger):
     """A ledger in a file or on a server: shared by processes, survives them.
 
     A committed row is on the disk (SQLite: WAL, synchronous=FULL); writers take turns (SQLite: ``BEGIN IMMEDIATE``;
-    PostgreSQL: locks). One connection and one lock serve all threads of a process; none of it crosses a fork: see
+    PostgreSQL: locks). One connection and one lock serve all threads of a process; a forked child uses neither: see
     `connection`.
 
     Parameters
@@ -194,7 +194,7 @@ class SqlLedger(Ledger):
     location : str or Path
         SQLite file, or URL of a PostgreSQL server.
     must_exist : bool
-        True if a new SQLite file is refused.
+        True to refuse a SQLite file that does not exist yet.
 
     Raises
     ------
@@ -248,7 +248,7 @@ class Transaction:
             return
         try:
             if error is None and self._failed is None:
-                # unlike the driver's own, this commit fails if SQLite has rolled back by itself
+                # unlike the driver's commit(), this statement fails if SQLite has rolled back by itself
                 connection.attempt("committed", self._cursor.execute, "COMMIT")
             else:
                 connection.roll_back()
@@ -266,17 +266,17 @@ class Transaction:
         return self._run(self._here.find, digests, self.tail.query)
 
     def rows(self, after: int = 0, *, kind: str | None = None) -> list[Row]:
-        """Return rows with query numbers above `after`, in order; without those of this transaction."""
+        """Return rows with query numbers above `after`, in order, without the rows that this transaction has added."""
         return self._run(self._here.rows, after, kind)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows, sealed as one commit; once at most.
+        """Add rows, sealed as one commit; a transaction can do this once.
 
         Raises
         ------
         LedgerError
-            If they do not continue the ledger, or a question was answered before. A transaction in which the database
-            has refused them is rolled back, whatever catches the error.
+            If they do not continue the ledger, or a question was answered before. Once the database has refused rows,
+            the transaction is rolled back, even if the error is caught.
         """
         self._begin_writing()
         if not rows:
@@ -292,7 +292,7 @@ class Transaction:
             self._head = self._run(self._here.begin, configuration, known_rows)
 
     def rotate(self, configuration: str, known_rows: bytes = b"") -> None:
-        """End this epoch and begin the next, which has no rows; `Ledger.latest` returns a ledger at it.
+        """End this epoch and begin the next, which has no rows; `Ledger.latest` returns an object for it.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Transaction:
         self._is_done = True
 
     def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        """Use the database inside the transaction's block alone, and not once it has failed there."""
+        """Call `work` with the cursor; refuse that outside the block, and once the database has failed inside it."""
         if self._connection.active is not self:
             raise refusal("over")
         if self._failed is not None:

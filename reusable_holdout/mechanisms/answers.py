@@ -33,7 +33,7 @@ def laplace_mechanism(
     epsilon : float
         Privacy parameter of all answers together; finite, > 0.
     sensitivity : float
-        Largest change of the answers between neighbouring data sets, summed over them (l1), in their unit.
+        Largest change between neighbouring data sets, summed over the answers (l1), in the answers' unit.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
 
@@ -44,7 +44,7 @@ def laplace_mechanism(
     Raises
     ------
     InputError
-        If a parameter is out of range, or an answer is NaN or beyond 2**60 grid steps; the message tells no answer.
+        If a parameter is out of range, or an answer is NaN or beyond 2**60 grid steps; the message quotes no answer.
 
     Notes
     -----
@@ -143,7 +143,7 @@ def gaussian_mechanism(
     epsilon, delta : float
         Privacy parameters of all answers together; epsilon finite and above 0, delta in (0, 1).
     sensitivity : float
-        Largest Euclidean (l2) distance of the answers of neighbouring data sets, in their unit.
+        Largest Euclidean (l2) distance of the answers of neighbouring data sets, in the answers' unit.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def gaussian_mechanism(
     Raises
     ------
     InputError
-        If a parameter is out of range, or an answer is not finite; the message tells no answer.
+        If a parameter is out of range, or an answer is not finite; the message quotes no answer.
 
     Notes
     -----
@@ -173,7 +173,7 @@ def gaussian_mechanism(
     >>> bool(np.abs(released - [1000.0, 2000.0]).max() < 50)
     True
     """
-    step = Fraction(Grid.of(sensitivity).step)  # refuses what is no sensitivity, in its own terms
+    step = Fraction(Grid.of(sensitivity).step)  # refuses a bad sensitivity, by its own message
     deviation = Fraction(gaussian_deviation(epsilon=epsilon, delta=delta, sensitivity=sensitivity))
     row = _finite_row(values)
     words = RandomWords(seed)
@@ -192,7 +192,7 @@ def _finite_row(values: npt.ArrayLike) -> list[Fraction]:
         row = []
     if not row:
         raise InputError(
-            "answers are a row of finite numbers, at least one; got something else; none was told"
+            "answers are a row of finite numbers, at least one; got something else; no answer was released"
         )
     return row
 
@@ -203,7 +203,7 @@ def laplace_law(*, answers: int, epsilon: float, sensitivity: float) -> tuple[Gr
         raise InputError(f"there is at least one answer; got {answers}")
     if not (math.isfinite(epsilon) and epsilon > 0):
         raise InputError(f"epsilon is finite and above 0; got {epsilon}")
-    Grid.of(sensitivity)  # refused here, in its own terms
+    Grid.of(sensitivity)  # refuses a bad sensitivity, by its own message
     step = Grid.of(sensitivity / answers).step
     moved = math.ceil(Fraction(sensitivity) / Fraction(step)) + answers - 1
     return Grid(step, moved), DiscreteLaplace(moved / Fraction(epsilon))

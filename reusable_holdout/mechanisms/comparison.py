@@ -44,12 +44,12 @@ class MechanismNoise:
         Noise scales. At a threshold scale of 0 the threshold has no noise; at an answer scale of 0 no value is
         released.
     comparison_sd : float
-        Standard deviation of the noise of one comparison: that of the query and that of the threshold together.
+        Standard deviation of the noise of one comparison: the query's noise minus the threshold's noise.
     answer_sd : float
         Standard deviation of a released value's noise.
     reach : float
-        With probability at least ``1 - beta`` the noise of all comparisons is at most this; NaN if the number of
-        queries was not given.
+        With probability at least ``1 - beta`` no comparison's noise is farther than this from its mean; NaN if the
+        number of queries was not given.
     runs : tuple of str
         Names of the classes and functions that have this noise; `TargetCharging` has it with ``mean=not_prior_mean``.
     """
@@ -84,10 +84,10 @@ def compare_mechanisms(
     answers: bool = True,
     monotonic: bool = False,
 ) -> tuple[MechanismNoise, ...]:
-    """Compare the noise of all mechanisms that answer a stream of queries, at one guarantee; the least noise is first.
+    """Compare the noise of all mechanisms that answer a stream of queries, at one privacy guarantee.
 
-    Each is (epsilon, delta)-differentially private for any number of queries, of which `charges` are above the
-    threshold.
+    The mechanism with the least noise comes first. Each mechanism is (epsilon, delta)-differentially private for any
+    number of queries, of which `charges` are above the threshold.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def tightest_stream(
     sensitivity: float = 1.0,
     seed: int | None = None,
 ) -> YesNoStream:
-    """Make the stream with the least noise at a guarantee.
+    """Make the sparse vector stream with the least noise for a given privacy guarantee.
 
     All its answers together are (epsilon, delta)-differentially private. It halts after `charges` queries above the
     threshold.
@@ -166,8 +166,8 @@ def tightest_stream(
     threshold, seed
         As for `Sparse`.
     charges, epsilon, delta, queries, beta, monotonic, sensitivity
-        The parameters of `compare_mechanisms`. The stream is the first row of that comparison, which depends on these
-        parameters alone.
+        As for `compare_mechanisms`. The stream is the mechanism in the first row of that comparison, which depends on
+        these parameters alone.
 
     Raises
     ------
@@ -176,8 +176,8 @@ def tightest_stream(
 
     Notes
     -----
-    The result is always one of three classes. Streams with exponential noise beat those with Laplace noise, which has
-    the same scales and twice the variance, and the scales are smallest at the best ratio.
+    The result is a `StandardSVT`, a `Sparse` or a `ConditionalStream`. The first two have exponential noise, because
+    Laplace noise of the same scales has twice the variance. They divide epsilon in the ratio with the least noise.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def _standard(
     whole = standard_svt_scales(
         charges=charges, epsilon=epsilon, answers=values, monotonic=monotonic, sensitivity=1
     )
-    if answers:  # the values are Laplace releases of their own and compose optimally
+    if answers:  # each value is a separate Laplace release, so optimal composition applies
         each = optimal_epsilon_each(epsilon=values, count=charges, delta=delta)
         whole = NoiseScales(whole.threshold, whole.query, min(whole.answer, 1 / Fraction(each)))
     yield _Way("StandardSVT", whole, "laplace", ("StandardSVT", "retraversal"))

@@ -19,7 +19,7 @@ __all__ = ["DistinctSketch"]
 
 _MOST_REGISTERS = 2**16
 _MOST_PHANTOMS = 2**24  # in all registers together; each needs a random draw
-_LARGEST_RANK = 65  # of 64 bits that are all zero
+_LARGEST_RANK = 65  # the rank of 64 bits that are all zero
 _ROUND_UP = 1 + 2.0**-40  # pays for a few floating-point operations
 
 
@@ -84,7 +84,7 @@ class DistinctSketch:
         self._phantoms = max(1, math.ceil(_inverse_growth(epsilon) * _ROUND_UP))
         if registers * self._phantoms > _MOST_PHANTOMS:
             raise InputError(
-                f"registers / epsilon is at most {_MOST_PHANTOMS}, the largest number of phantoms; got {registers} and "
+                f"registers / epsilon is at most {_MOST_PHANTOMS}, to limit the sketch's size; got {registers} and "
                 f"{epsilon}; use fewer registers"
             )
         self._least = max(1, math.ceil(-math.log2(-math.expm1(-epsilon) / _ROUND_UP)))
@@ -99,7 +99,7 @@ class DistinctSketch:
         return f"{type(self).__name__}(registers={len(self._ranks)})"
 
     def __reduce__(self) -> NoReturn:
-        raise HandleError("a sketch cannot be pickled or copied: two copies would tell the same ranks twice")
+        raise HandleError("a sketch cannot be pickled or copied: two copies would use the same noise")
 
     @property
     def phantoms(self) -> int:

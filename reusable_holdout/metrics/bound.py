@@ -36,18 +36,18 @@ class BoundMetric(HoldsLabels):
         The sorted classes, which are public. None for real targets ("values"), for rows with several labels, for judged
         scores, and for a private set of labels.
     class_set : numpy.ndarray, "private" or None
-        `classes`, or "private" for a private set: the argument that binds the metric to other rows in the same way.
+        `classes`, or "private" for a private set. Pass it as ``classes=`` to bind the metric to other rows likewise.
     private_labels : {"text", "numbers"} or None
-        Kind of the labels if their set is private: predictions are compared with them in a normal form.
+        Kind of the labels if their set is private, else None. They are compared with predictions in a normal form.
     sensitivity : fractions.Fraction
         Largest change of the statistic, normalised to [0, 1], between neighbours: two holdouts that differ in one row,
         and that have equal class counts if the metric is class-conditional.
     sum_of_squares : float
         Sum over rows of c_r^2, where c_r is the largest change of the normalised statistic when row r is replaced. Some
-        metrics have another number in its place. For both it holds that the statistic lies beyond its population value
-        by t with probability at most exp(-2 t^2 / sum_of_squares) on each side.
+        metrics use another number instead. With either number, the statistic lies beyond its population value by t
+        with probability at most exp(-2 t^2 / sum_of_squares) on each side.
     family : {"binomial", "bounded", "bounded-difference"}
-        Family of the confidence bound: the metric's, unless weights change it.
+        Family of the confidence bound: the metric's, unless labels, weights or groups change it.
     by_rows : bool
         True if the metric is a mean over the rows that count, so that two models can be compared row by row.
     is_ratio : bool
@@ -115,7 +115,7 @@ class BoundMetric(HoldsLabels):
 
     @property
     def exact(self) -> PublicNumbers:
-        """The numbers on which confidence bound and noise rest, computed from the true class counts: private."""
+        """The numbers on which confidence bound and noise rest, computed from the true class counts, and so private."""
         one = self.statistic
         return PublicNumbers(one.sensitivity, one.sum_of_squares, one.effective_rows)
 
@@ -142,29 +142,29 @@ class BoundMetric(HoldsLabels):
 
     @property
     def form(self) -> Predictions:
-        """The form that checks a model's predictions; it holds nothing private. Judged scores have none."""
+        """The form that checks a model's predictions, and holds nothing private; InputError for judged scores."""
         if not isinstance(self._form, Predictions):
             raise InputError(
-                f"models must predict; got metric {self.metric.name!r}, of judged scores; pass these"
+                f"metric {self.metric.name!r} takes judged scores, not a model's predictions; pass the scores"
             )
         return self._form
 
     def know_order(self, indexes: tuple[Any, ...]) -> None:
-        """Refuse from now on predictions whose pandas index has the labels of one of these in another order."""
+        """Refuse from now on predictions whose pandas index is one of `indexes` in another order."""
         self._form.indexes = indexes
 
     def prepare(self, predictions: object) -> NDArray[Any]:
-        """Return one query (the predictions of one model) in canonical form; labels play no part in it.
+        """Return one query (the predictions of one model) in canonical form; the labels do not affect it.
 
         Equal predictions give equal bytes: class codes in the smallest unsigned dtype, or C-contiguous
-        float64 without negative zeros. Always a copy.
+        float64 without negative zeros. The result is always a copy.
 
         Parameters
         ----------
         predictions : array-like of shape (rows,), (rows, classes), (rows, outputs) or (rows, repeats)
-            In the shape for the metric's `response`. Of a matrix for two classes only the last column is kept. Judged
-            scores may be a table or series with the rows' ids as a column or index. Repeated scores of a row are
-            combined into one.
+            Their shape must suit the metric's `response`. From a matrix with columns for two classes, only the last
+            column is kept. Judged scores may be a table or series with the rows' ids as a column or index. Repeated
+            scores of a row are combined into one.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class BoundMetric(HoldsLabels):
         """
         return self._form.prepare_many(predictions)
 
-    # ---- private: the guard's alone
+    # ---- private: for the guard alone
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
         """Score each query from :meth:`prepare_many`, or ``prepare(...)[None]``: private, for the guard alone.
@@ -222,8 +222,8 @@ def _check_every_row(metric: Definition, weights: Weights | None, groups: Groups
     if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
         given = "some rows or weights" if groups is None else "groups"
         raise InputError(
-            f"metric {metric.name!r} takes all rows, each as a draw of its own; got {given}: it has no slices or "
-            'groups; leave them out, or ask "score" of the rows people have scored'
+            f"metric {metric.name!r} must be measured on all rows as independent draws; got {given}; leave them "
+            'out, or ask "score" of the rows that people have scored'
         )
 
 
@@ -251,20 +251,20 @@ def _check_exact_match(metric: Definition) -> None:
     if metric.kernel is None or metric.name not in _EXACT_MATCH:
         raise InputError(
             f"for {metric.name} the set of labels must be public: declared with classes=, or with at most one label "
-            f"for {ROWS_OF_A_CLASS} rows; these labels are neither, so only exact match, accuracy or zero_one_loss, "
-            "is measured; name all labels that may occur in classes= if they may be known to everyone who asks"
+            f"for {ROWS_OF_A_CLASS} rows; these labels are neither, so only accuracy or zero_one_loss can be "
+            "measured; if everyone who asks may know all labels that can occur, name them in classes="
         )
 
 
 def _statistic(metric: Definition, targets: Any, weights: Weights | None, groups: Groups | None) -> Statistic:
-    """Return the metric's statistic on all rows, on a slice that weights choose, or averaged by weights or groups."""
+    """Return the metric's statistic on all rows, on a slice that weights choose, or averaged with weights or groups."""
     if weights is not None and weights.alike:
         own = None if groups is None else groups.part(weights.chosen)
         return _statistic(metric, targets.part(weights.chosen), None, own).of_rows(weights.chosen)
     if weights is not None and groups is not None:
         raise InputError(
-            "with groups sample_weight must be 0 or one other number, which makes a slice, for each group counts once; "
-            "got several numbers; leave one of them out"
+            "with groups=, each sample_weight must be 0 or the same number, because each group counts once; "
+            "got several numbers; leave one of them out: groups or sample_weight"
         )
     own_kernel = BoundedDifferences if metric.loss is None else mean_of_own_losses
     statistic = (metric.kernel or own_kernel)(metric, targets)
@@ -306,7 +306,7 @@ class Unit(NamedTuple):
         return (value - self.lower if self.greater_is_better else self.upper - value) / self.span
 
     def own(self, unit: float) -> float:
-        """Return a normalised value in the metric's own units, without the digits below the noise grid."""
+        """Return a normalised value in the metric's own units, rounded to about the noise grid if it is converted."""
         if self.is_plain:
             return unit
         value = self.lower + unit * self.span if self.greater_is_better else self.upper - unit * self.span

@@ -66,7 +66,7 @@ class Entry:
         return made if self.sign > 0 else negated(made)
 
     def spelled(self) -> str:
-        """Return the code that a user writes to get this metric, with dots in place of the numbers to state."""
+        """Return the code that a user writes to get this metric, with dots for the numbers that the user must state."""
         if not self.stated:
             return f'"{self.metric().name}"'
         shown = dict.fromkeys(self.stated, "...") | {word: repr(one) for word, one in self.fixed.items()}

@@ -1,7 +1,7 @@
 """Precision, F and Jaccard's index of a class, the most that one row can change them, and their averages over classes.
 
 Neighbouring data sets have the same labels, so class counts are public. For class k, n_k is the number of its rows, TP
-the number of those that are predicted as k, FP that of rows of other classes predicted as k, and PP = TP + FP.
+the number of them that are predicted as k, FP the number of rows of other classes predicted as k, and PP = TP + FP.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from reusable_holdout.metrics.samples import Counted, Likely, Ratio, ratio
 from reusable_holdout.metrics.scoring import FINE_SLACK, GRID_BITS, RatioMean
 from reusable_holdout.metrics.targets import Targets
 
-_MOST_CLASSES = 8  # of more, the ends of the classes' intervals add up to more than their mean varies
+_MOST_CLASSES = 8  # with more, the mean of the classes' intervals is wider than the mean's own interval
 
 
 def decimal(number: float) -> Fraction:
-    """Return the exact decimal value of a number: a tenth of 50 rows is 5, though the float 0.1 is above 1/10."""
+    """Return a float as the fraction that it is written as: 0.1 becomes 1/10, though the float is slightly larger."""
     return Fraction(repr(number))
 
 
@@ -55,14 +55,14 @@ class ClassScore(ABC):
 
     @abstractmethod
     def ratios(self, hits: float, predicted: float) -> tuple[Ratio, ...]:
-        """Return the score as a ratio of weighted means over rows, or several ratios whose least is the score."""
+        """Return ratios of weighted means over rows: the score is the only one, or the smallest of several."""
 
     def likely_hits(self, mean: float) -> float:
-        """Return TP/n_k at which the score has this value, if the class is predicted as often as it occurs."""
+        """Return the TP/n_k at which the score is `mean`, if the class is predicted as often as it occurs."""
         return mean
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the most that a row of this class can change the weighted sum of both scores, of two classes."""
+        """Return the most that one row of this class can change the weighted sum of the two classes' scores."""
         return weight * self.own_change + other_weight * other.rest_change
 
 
@@ -129,7 +129,7 @@ class FScore(ClassScore):
         return (ratio([(1.0, 1.0, hits), (0.0, 1.0 / (1.0 + b), predicted - hits), missed]),)
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the most that a row of this class can change the weighted sum of both scores, of two classes.
+        """Return the most that one row of this class can change the weighted sum of the two classes' scores.
 
         For beta >= 1: let TP of this class be T before and T + 1 after, so that the other class's FP falls to
         n_k - T - 1. Both changes are largest if all rows of the other class are predicted right, because then FP of
@@ -200,7 +200,7 @@ class PrecisionScore(ClassScore):
         return ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted - hits)]), own
 
     def joint_change(self, other: ClassScore, weight: Fraction, other_weight: Fraction) -> Fraction:
-        """Return the most that a row of this class can change the weighted sum of both scores, of two classes.
+        """Return the most that one row of this class can change the weighted sum of the two classes' scores.
 
         If x rows are predicted to be of this class before and x + 1 after, then n - x were predicted to be of the other
         class. This class's score moves by at most 1 / max(m, x + 1). The other class's score moves by at most
@@ -214,7 +214,7 @@ class PrecisionScore(ClassScore):
 
 
 class JaccardScore(ClassScore):
-    """Jaccard's index of one class: TP / (PP + n_k - TP), the share of rows in or predicted in the class that are both.
+    """Jaccard's index TP / (PP + n_k - TP): of the rows in the class or predicted in it, the share that are both.
 
     Notes
     -----
@@ -237,7 +237,7 @@ class JaccardScore(ClassScore):
         return (ratio([(1.0, 1.0, hits), (0.0, 1.0, predicted + self.own - 2 * hits)]),)
 
     def likely_hits(self, mean: float) -> float:
-        """Return TP/n_k at which the score has this value, if the class is predicted as often as it occurs."""
+        """Return the TP/n_k at which the score is `mean`, if the class is predicted as often as it occurs."""
         return 2.0 * mean / (1.0 + mean)
 
 
@@ -288,7 +288,7 @@ class ClassAverage(RatioMean):
         }
 
     def _sample(self, query: NDArray[Any]) -> Counted:
-        """Return the score on the grid, and the ratios of each class that counts; of a class without rows, no rows."""
+        """Return the grid score, and each averaged class's ratios, with counts of 0 for a class without rows."""
         hits, predicted = self._counts(query)
         if self._average == "binary":
             numerator, denominator = self._scores[1].ratio(hits[1], predicted[1])
@@ -309,7 +309,7 @@ class ClassAverage(RatioMean):
         return self._weights.get(code, 0) / self.rows if self._average == "weighted" else 1.0 / self._classes
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an equally uncertain mean over rows, for a model that predicts classes as often as they occur."""
+        """Return a mean over rows as uncertain as this metric, if classes are predicted as often as they occur."""
         if self._average == "binary":
             return self._likely_of(prevalence[1], mean)
         each = [self._likely_of(share, mean) for share in prevalence]

@@ -39,7 +39,7 @@ _CHUNK = 1 << 20
 
 
 def precision(*, floor: float = 0.5, average: Average = "binary") -> Metric:
-    """Make the precision: the share of the rows predicted positive that are positive, if a model predicts enough.
+    """Make the precision: the share of rows predicted positive that are positive, lowered if a model predicts too few.
 
     Replacing one row's features, its label kept, changes it by at most 1/m with m = ceil(floor n_1), where n_1 is the
     number of rows of the positive class.
@@ -200,8 +200,8 @@ def matthews_corrcoef(*, floor: float | None = None) -> Metric:
     ----------
     floor : float, optional
         Share of the rarer class's rows, in (0, 1]. If a model predicts a class less than `floor` times as often as the
-        rarer class occurs, its score is computed with the variance of predictions that are exactly so frequent.
-        Otherwise this is the plain correlation.
+        rarer class occurs, the denominator of its score uses the variance of predictions that are exactly that
+        frequent. Otherwise this is the plain correlation.
 
     Raises
     ------
@@ -212,12 +212,12 @@ def matthews_corrcoef(*, floor: float | None = None) -> Metric:
     -----
     The metric is (n TP - P PP) / sqrt(P N PP (n - PP)), where P and N are the numbers of positive and negative rows. A
     model that predicts one class only scores 0, as in scikit-learn. With a floor PP (n - PP) is at least m (n - m),
-    m = ceil(floor min(P, N)): where no row is predicted positive, a single one that becomes so moves the score from 0
-    by about 1/sqrt(n), so without it the sum of c_r^2 does not decrease with n.
+    with m = ceil(floor min(P, N)). If no row is predicted positive and then one is, the score moves from 0 by about
+    1/sqrt(n), so without a floor the sum of c_r^2 does not decrease with n.
 
     With a floor c_r is the same for all rows of a class: the largest change that is found by trying every PP. The
     interval is then about the mean of this statistic over fresh holdouts with the same class counts, which differs from
-    the correlation on endless data with these class shares by a multiple of 1/n.
+    the correlation on infinitely many rows with these class shares by a multiple of 1/n.
 
     References
     ----------
@@ -302,13 +302,13 @@ class _Matthews(Statistic):
         return upper / math.sqrt(square)
 
     def _sample(self, query: NDArray[Any]) -> Rates:
-        """Return the score, and how many rows of each class are predicted right."""
+        """Return the score, and for each class the number of rows predicted right and of all rows."""
         (positives, negatives), right = self._counts, query == self._positive
         hits = int(np.count_nonzero(right[self._positive]))
         return Rates(self._units(query), hits, positives, int(np.count_nonzero(right)) - hits, negatives)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an equally uncertain mean over rows, for a model that predicts positives as often as they occur."""
+        """Return a mean over rows as uncertain as this metric, if positives are predicted as often as they occur."""
         rest, own = prevalence
         correlation = 2.0 * mean - 1.0
         recall = min(max(own + correlation * rest, 0.0), 1.0)

@@ -74,7 +74,7 @@ def no_array(values: object, *, what: str) -> InputError:
     if values is None:
         came, advice = "got None", "pass them"
     elif isinstance(values, type):
-        came, advice = f"got the class {values.__name__}", "make an object"
+        came, advice = f"got the class {values.__name__}", "make an object of it"
     elif isinstance(values, str | bytes | PurePath):
         came, advice = "got text or a path, not data", "read the file first"
     elif isinstance(values, Mapping):
@@ -119,13 +119,13 @@ def is_reordered(values: object, index: Any) -> bool:
 def check_same_order(rows: object, beside: object, *, names: tuple[str, str], nothing: str) -> None:
     """Refuse two pandas objects whose indexes have the same labels in different orders: rows would be mixed up.
 
-    The message quotes no label.
+    The message quotes no label, and ends with the text `nothing`.
     """
     if is_reordered(beside, index_of(rows)):
         first, second = names
         raise InputError(
             f"{first} and {second} must have their rows in the same order; their indexes hold the same labels in "
-            f"another; pass {second}.loc[{first}.index], or {second}.to_numpy() if they are in order; {nothing}"
+            f"another order; pass {second}.loc[{first}.index], or {second}.to_numpy() if they are in order; {nothing}"
         )
 
 
@@ -223,7 +223,7 @@ def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 
 class CodedLabels:
-    """Text labels stored as codes, in a byte or two per row. A code is a position in `values`, distinct and sorted.
+    """Text labels stored as codes, in a byte or two per row. A code is a position in the sorted, distinct `values`.
 
     The repr does not depend on the labels' values.
     """
@@ -268,7 +268,7 @@ def pieces_of(values: Any) -> Iterator[NDArray[Any]]:
 
 
 def compact(values: object, *, what: str) -> Any:
-    """Return labels in little memory: unchanged if they are in memory, otherwise read once, piece by piece.
+    """Return labels in little memory: unchanged if they are in memory already, otherwise read once, in pieces.
 
     Numbers keep their values and their kind: booleans, integers or floats. Text becomes :class:`CodedLabels`. Error
     messages quote no value.
@@ -282,7 +282,7 @@ def compact(values: object, *, what: str) -> Any:
         array = one_column(as_array(piece, what=what))
         if array.ndim != 1:
             raise InputError(
-                f"{what} must be one column; got {array.ndim - 1} axes beside the rows; choose one"
+                f"{what} must be one column; got {array.ndim - 1} axes in addition to the rows; choose one"
             )
         if len(array):
             typed, kind = typed_array(array, what=what)
@@ -299,14 +299,14 @@ def compact(values: object, *, what: str) -> Any:
 
 
 def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Return the codes of one piece of text labels, and add labels that are new to `codes`."""
+    """Return the codes of one piece of text labels; labels that are not in the mapping `codes` are added to it."""
     places, values = pd.factorize(labels.astype(np.object_))
     mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
     return mine.astype(np.min_scalar_type(len(codes)))[places]
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Join pieces into one array; integers take as few bytes as they need, but unsigned 64-bit integers stay so."""
+    """Join pieces into one array; integers take as few bytes as they need, unless they are unsigned 64-bit integers."""
     kind = np.result_type(*parts)
     if kind.kind in "iu" and kind != np.uint64:
         low, high = min(int(part.min()) for part in parts), max(int(part.max()) for part in parts)
@@ -327,12 +327,12 @@ def _computed(collection: Any) -> Iterator[NDArray[Any]]:
 def dask_parts(collection: Any) -> list[Any]:
     """Return the parts of a Dask array or frame, each with all columns of some rows."""
     axes = getattr(collection, "ndim", None)
-    axes = axes if isinstance(axes, int) else 0  # every attribute of a delayed object is delayed
+    axes = axes if isinstance(axes, int) else 0  # a delayed object's attributes are delayed, too
     if axes and hasattr(collection, "blocks"):
         whole = collection.rechunk(dict.fromkeys(range(1, axes), -1))
         return [whole.blocks[number] for number in range(whole.numblocks[0])]
     if axes and hasattr(collection, "dtypes"):
         return [collection.partitions[number] for number in range(collection.npartitions)]
     raise InputError(
-        f"of Dask, an array, a DataFrame or a Series can be taken; got {type(collection).__name__}; convert it"
+        f"a Dask collection must be an array, a DataFrame or a Series; got {type(collection).__name__}; convert it"
     )

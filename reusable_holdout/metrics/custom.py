@@ -34,7 +34,7 @@ def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
     if trial.shape != (targets.rows,) or not bounded:
         raise InputError(
             f"the loss of metric {metric.name!r} must give for each row a number within "
-            f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; mend the loss or its bounds"
+            f"[{metric.lower:g}, {metric.upper:g}]; in a trial it did not; correct the loss or its bounds"
         )
 
     def losses(query: NDArray[Any]) -> NDArray[Any]:
@@ -49,8 +49,8 @@ def mean_of_own_losses(metric: Definition, targets: Targets) -> MeanLoss:
 class BoundedDifferences(Statistic):
     """The user's own statistic, for which the user has stated how much each row can change it, in its units.
 
-    It is tried once, as a user's loss is. Values outside the bounds are clipped to them, and NaN becomes the worst
-    value.
+    It is tried once on made-up labels, as a user's loss is. Values outside the bounds are clipped to them, and NaN
+    becomes the worst value.
     """
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
@@ -59,10 +59,10 @@ class BoundedDifferences(Statistic):
         self._own = _Own(metric, targets)
         if self._own.tried().size != 1:
             raise InputError(
-                f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; mend it"
+                f"the statistic of metric {metric.name!r} must give one number; in a trial it did not; correct it"
             )
         stated = metric.differences
-        counted = targets.coder is not None and targets.outputs == 1  # else nothing is public about them
+        counted = targets.coder is not None and targets.outputs == 1  # else no fact about labels is public
         labels = targets.shown() if counted else _made_up(targets)
         differences = as_floats(_withheld(metric, stated, labels) if callable(stated) else stated)
         if differences.shape != (self.rows,):
@@ -120,14 +120,14 @@ class _Own(HoldsLabels):
         return self._called(labels, predictions)
 
     def failed(self, what: str) -> ModelError:
-        """Return the error for a function whose result is not `what` it must return."""
+        """Return the error for a function that did not return what it must; `what` names the required result."""
         return ModelError(
             f"the {self._what} of metric {self._metric.name!r} must give {what}; it did not; nothing was answered; "
-            "mend the metric"
+            "correct the metric"
         )
 
     def _called(self, labels: NDArray[Any], predictions: NDArray[Any]) -> NDArray[Any]:
-        predictions.flags.writeable = False  # the prepared question will still be hashed
+        predictions.flags.writeable = False  # the function must not change them: they are hashed later
         function = getattr(self._metric, self._what)
         return as_floats(_withheld(self._metric, function, labels, predictions))
 
@@ -159,6 +159,6 @@ def _withheld(metric: Definition, function: Callable[..., Any], *arguments: NDAr
     except BaseException:  # noqa: S110, anything that a user's function raises, an exit as well
         pass  # the error below is outside of the handler, so that it does not carry this one
     raise ModelError(
-        f"a function of metric {metric.name!r} raised; its words are withheld, for they may quote the "
+        f"a function of metric {metric.name!r} raised an error; its text is withheld, because it may quote the "
         "labels; nothing was answered; try the metric on other data"
     )

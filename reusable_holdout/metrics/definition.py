@@ -40,7 +40,7 @@ class Definition:
     kernel: Kernel | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.statistic is not None and self.family == "bounded":  # the default; its only possible family
+        if self.statistic is not None and self.family == "bounded":  # default; a statistic has one family
             object.__setattr__(self, "family", "bounded-difference")
         self._check_words()
         self._check_numbers()
@@ -121,14 +121,14 @@ class Definition:
             )
         if self.response == "judged" and self.kernel is None:
             raise InputError(
-                'a metric of one\'s own must be of labels or targets; got response "judged"; use score(lower=..., '
-                "upper=...) of reusable_holdout.metrics, and pass what the judge gave"
+                'a metric of your own must be of labels or targets; got response "judged"; use score(lower=..., '
+                "upper=...) of reusable_holdout.metrics, and pass the scores that the judge gave"
             )
         if (self.statistic is None) != (self.differences is None):
             raise InputError(
-                f"a metric must have differences exactly if it has a statistic; got a {given[0]} "
-                f"{'without' if self.differences is None else 'with'} them; pass for each row the most that "
-                "replacing it can change the statistic, or pass loss= for a mean of per-row losses"
+                f"a metric with a statistic must have differences, one with a loss must not; got a {given[0]} "
+                f"{'without' if self.differences is None else 'with'} them; for a statistic pass, for each row, the "
+                "most that replacing this row can change it; for a mean of per-row losses pass loss= alone"
             )
         if self.kernel is None and (self.statistic is None) != (self.family != "bounded-difference"):
             raise InputError(
@@ -146,7 +146,7 @@ def is_finite(value: object) -> bool:
 
 
 def checked_number(value: Any, allowed: Callable[[float], bool], must: str, advice: str) -> float:
-    """Return a number as a float; raise an InputError with these words if it is not finite or not allowed."""
+    """Return a number as a float; raise an InputError with `must` and `advice` if it is not finite or allowed."""
     if not (is_finite(value) and allowed(value)):
         raise InputError(f"{must}; got {value!r}; {advice}")
     return float(value)
@@ -157,7 +157,7 @@ def checked_bounds(
 ) -> tuple[float, float]:
     """Return bounds as floats; raise an InputError if they are not finite, in order, and closer than `widest`."""
     if not (is_finite(lower) and is_finite(upper) and 0 < float(upper) - float(lower) < widest):
-        apart = f", not {widest:g} apart" if widest < math.inf else ""
+        apart = f" and less than {widest:g} apart" if widest < math.inf else ""
         raise InputError(
             f"{what} must be finite with lower < upper{apart}; got {lower!r} and {upper!r}; {advice}"
         )

@@ -21,7 +21,7 @@ from reusable_holdout.metrics.containers import compact, from_arrow, typed_array
 from reusable_holdout.metrics.targets import rows_of
 
 _SHOWN = 5
-_LONGEST = 60  # of an id, in a message
+_LONGEST = 60  # characters of an id in a message
 
 
 class Ids:
@@ -39,8 +39,8 @@ class Ids:
         twice = doubled(self.names)
         if twice:
             raise InputError(
-                f"the ids must name each row once; got more than once {few(twice)}; pass distinct names, one for each "
-                "row"
+                f"the ids must name each row once; got these more than once: {few(twice)}; pass a different name for "
+                "each row"
             )
         self.rows = len(self.names)
 
@@ -70,7 +70,7 @@ def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
     """Return the reasons why the found names are not the wanted names in some order, or an empty list if they are.
 
-    The wanted names are distinct and belong to the `owner`, as messages call them.
+    The wanted names are distinct. Messages call them by `owner`, such as "the guard's".
     """
     expected, came = set(wanted), set(found)
     lost = [name for name in wanted if name not in came]
@@ -79,7 +79,7 @@ def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> lis
     words = [f"{len(names):,} ids {what}: {shown(names)}" for what, names in problems.items() if names]
     alike = _folded(lost) & _folded(strange)
     if alike:
-        words.append(f"{len(alike):,} of them differ in case, spaces or ways to write a letter alone")
+        words.append(f"{len(alike):,} of them differ only in case, spaces or the way a letter is encoded")
     return words
 
 
@@ -166,7 +166,7 @@ class ScoreTable:
         twice = doubled(self.ids)
         if twice or not all(isinstance(one, str) and one for one in self.ids):
             named = f": {shown(twice)}" if twice else ""
-            raise InputError(f"ids must be text, each once; got others or doubles{named}; name the rows")
+            raise InputError(f"ids must be text, each once; got other or repeated ids{named}; rename them")
         if scores.ndim not in {1, 2} or not scores.size or len(scores) != len(self.ids):
             raise InputError(
                 f"scores must have shape (rows,) or (rows, repeats), for {len(self.ids):,} ids; got {scores.shape}"
@@ -195,7 +195,7 @@ class ScoreTable:
         return scores if self.groups is None else scores.assign(group=self.groups)
 
     def without_groups(self) -> pd.DataFrame:
-        """Return a pandas table with a column of ids and a column of scores for each repeat."""
+        """Return a pandas table: a column of ids, and one of scores for each repeat; group names are left out."""
         repeats = self.scores.reshape(self.rows, -1).T
         return pd.DataFrame(
             {"id": self.ids} | {f"score_{place}": one for place, one in enumerate(repeats, 1)}
@@ -213,7 +213,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The columns of a table, all of one length, and its index, or None if the index only counts the rows."""
+    """The columns of a table, all of one length, and its index: None without an index, or if it only counts rows."""
 
     row_names: Column | None
     columns: list[Column]
@@ -224,7 +224,7 @@ class Table(NamedTuple):
         A table of one column whose index only counts its rows is assumed to be in this order already.
         """
         of_rows = [] if self.row_names is None else [self.row_names]
-        if len(self.columns) > 1:  # a single column holds no ids, for no scores would be beside them
+        if len(self.columns) > 1:  # a single column holds the scores, and so no ids
             of_rows += self.columns
         named = {column.name: _names(column.values, ids) for column in of_rows}
         wanted = set(ids.names)
@@ -247,8 +247,8 @@ class Table(NamedTuple):
         counted = list(range(ids.rows))
         if ids.names != counted and set(ids.names) == set(counted):
             raise InputError(
-                "the scores' index must say which rows they are of; got 0, 1, 2 and so on, which may be the guard's "
-                "ids or their order; pass a column of ids, or an array in the guard's order"
+                "the scores' index must say which row each score is for; got 0, 1, 2 and so on, which may be the "
+                "guard's ids or only count the rows; pass a column of ids, or an array in the guard's order"
             )
 
 

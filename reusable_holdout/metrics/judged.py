@@ -195,7 +195,7 @@ class MeanOfRepeats(Judge):
 
 @dataclass(frozen=True)
 class Passes(Judge):
-    """The probability that, of `k` of a row's repeats drawn without replacement, one passes (or `every` one does)."""
+    """The probability that at least one of `k` repeats, drawn without replacement, passes; if `every`, that all do."""
 
     k: int
     every: bool
@@ -209,7 +209,7 @@ class Passes(Judge):
                 f"({ids.rows}, repeats)"
             )
         others = np.any((scores != 0.0) & (scores != 1.0), axis=1)
-        ids.refuse(others, "each repeat must score 0 or 1; got other numbers for {}; say which of them pass")
+        ids.refuse(others, "each repeat must score 0 or 1; got other numbers for {}; give 1 for a pass")
         counts, places = np.unique(np.count_nonzero(scores, axis=1), return_inverse=True)
         return np.array([self._chance(count, repeats) for count in counts.tolist()])[places]
 
@@ -224,8 +224,8 @@ def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids
     """Refuse scores outside of their bounds; missing scores (NaN) are accepted here."""
     ids.refuse(
         np.any((scores < lower) | (scores > upper), axis=1),
-        f"the scores must lie in [{lower:g}, {upper:g}]; got others for {{}}; make the guard with "
-        f"{made_by}(lower=..., upper=...) if others may occur",
+        f"the scores must lie in [{lower:g}, {upper:g}]; got scores outside for {{}}; if these may "
+        f"occur, make the guard with {made_by}(lower=..., upper=...)",
     )
 
 
@@ -256,20 +256,20 @@ class JudgedScores(Form):
         return scores
 
     def _numbers(self, predictions: object) -> NDArray[Any]:
-        """Return the scores as real numbers in the order of the rows, in their own shape."""
+        """Return the scores as real numbers in the order of the rows; the shape stays the same."""
         table = table_of(predictions)
         if table is None:
             return real_array(scores_in_memory(predictions), what="the scores")
         columns = table.in_order_of(self._ids)
         if not columns:
-            raise InputError("a table of scores must have a column beside the ids; got none; add it")
+            raise InputError("a table of scores must have a column in addition to the ids; got none; add it")
         return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
 
     def _misshapen(self, shape: tuple[int, ...]) -> InputError:
         advice = "score every row of the guard, in its order"
         if shape[1:] == (self.rows,):
             advice = (
-                "transpose it if its first axis are repeats, or pass several models as a list to evaluate"
+                "transpose it if each of its rows is a repeat, or pass several models as a list to evaluate"
             )
         elif len(shape) == 3:
             advice = "pass its entries one by one, or all of them as a list to evaluate"

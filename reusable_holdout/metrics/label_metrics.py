@@ -99,8 +99,8 @@ def score_of_sets(score: SetScore) -> Metric:
     score : {"f1", "jaccard", "precision", "recall"}
         Each score is the number of labels that are both predicted and true, divided by a size. For "f1" the size is the
         mean size of the predicted and the true set, for "jaccard" the number of labels in either set, for "precision"
-        that of predicted labels, and for "recall" that of true labels. The score is 0 where the size is 0. The names in
-        :func:`resolve_metric` are "f1_samples", "jaccard_samples" and so on.
+        the number of predicted labels, and for "recall" the number of true labels. The score is 0 if the size is 0. The
+        names in :func:`resolve_metric` are "f1_samples", "jaccard_samples" and so on.
 
     Raises
     ------
@@ -232,8 +232,8 @@ def balanced_accuracy() -> Metric:
     hits_k by at most one, and c_r = 1/(K n_k). The sensitivity is the largest of these, 1/(K min_k n_k). The sum of
     c_r^2 is sum_k n_k / (K n_k)^2 = (1/K^2) sum_k 1/n_k. The family is "bounded", with K min_k n_k effective rows.
 
-    If the rows' evidence decides, the interval is about the mean over all classes that may occur. Nothing is known
-    about the recall of a class without rows, and the interval is wider accordingly.
+    If the interval is computed from the rows' evidence, it is about the mean over all classes that may occur. Nothing
+    is known about the recall of a class without rows, and the interval is wider accordingly.
 
     Examples
     --------
@@ -255,7 +255,7 @@ class _BalancedAgreement(RatioMean):
     """
 
     family = "bounded"
-    is_ratio = True  # the population's mean of recalls, whatever the class counts
+    is_ratio = True  # its confidence set, of the population's mean of recalls, needs no class counts
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
         targets.check_several(metric.name)
@@ -285,12 +285,12 @@ class _BalancedAgreement(RatioMean):
         hits, missing = self._hits(query), self._possible - len(self._counts)
         misses = [count - hit for count, hit in zip(self._counts, hits, strict=True)]
         rows = list(_hits_and_misses(self._counts, hits, misses))
-        rows += [(0.0, 0.0, 0)] * (2 * missing)  # no length tells how many classes have rows
+        rows += [(0.0, 0.0, 0)] * (2 * missing)  # the length must not reveal how many classes have rows
         score = (self._weighted(hits) << GRID_BITS) // self._whole
         return Counted(score, (ratio(rows, factor=1.0 - missing / self._possible),))
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an equally uncertain mean over rows, assuming that all classes have the same recall."""
+        """Return a mean over rows as uncertain as this metric, assuming that all classes have the same recall."""
         counts = [share * self.rows for share in prevalence]
         hits, misses = ([count * share for count in counts] for share in (mean, 1.0 - mean))
         return Likely.of(ratio(_hits_and_misses(counts, hits, misses)), mean)
@@ -308,7 +308,7 @@ class _BalancedAgreement(RatioMean):
 def _hits_and_misses(*classes: Sequence[float]) -> Iterable[tuple[float, float, float]]:
     """Yield (value, weight, count) for the rows of each class that are predicted right, and for those predicted wrong.
 
-    The arguments are, for all classes, the numbers of rows, of rows predicted right, and of rows predicted wrong.
+    The arguments list for each class the numbers of its rows, of rows predicted right, and of rows predicted wrong.
     """
     for count, hits, misses in zip(*classes, strict=True):
         weight = min(classes[0]) / count

@@ -56,7 +56,7 @@ def brier() -> Metric:
 
 
 def log_loss(*, clip: float = 0.01) -> Metric:
-    """Make the log loss: the mean negative logarithm of the true class's probability, which counts as `clip` at least.
+    """Make the log loss: the mean negative logarithm of the true class's probability, or of `clip` if that is larger.
 
     Replacing one of the n rows, label and features, changes it by at most ln(1/clip)/n nats.
 
@@ -232,7 +232,7 @@ def _pinball(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 def checked_targets(lower: float, upper: float) -> tuple[dict[str, float], float]:
-    """Check the bounds of targets, and return them as a metric's parameters, with their distance."""
+    """Check the bounds of targets, and return them as a metric's parameters, and the distance between them."""
     advice = "state what is known about the targets without the holdout"
     least, most = checked_bounds(lower, upper, "the targets' bounds", advice, widest=1e150)
     return {"lower": least, "upper": most}, most - least
@@ -299,10 +299,10 @@ def negated(loss: Metric) -> Metric:
             f"negated must be given a Metric; got {type(loss).__name__}; write negated(mae(lower=..., upper=...))"
         )
     if loss.kernel is None or loss.greater_is_better or loss.family == "binomial":
-        advice = 'use "accuracy"' if loss.family == "binomial" else "take it as it is"
-        own = "negate in its function, and state its bounds with the opposite sign"
+        advice = 'use "accuracy"' if loss.family == "binomial" else "use it without negated"
+        own = "negate it in its own function, and state its bounds with the opposite sign"
         raise InputError(
-            f"a negated loss must be a loss of the catalogue, and no share of rows; got {loss.name!r}; "
+            f"only a loss of the catalogue that is not a share of rows can be negated; got {loss.name!r}; "
             f"{own if loss.kernel is None else advice}"
         )
     name, bounds = _SCORERS.get(loss.name, f"neg_{loss.name}"), (0.0 - loss.upper, 0.0 - loss.lower)
@@ -320,7 +320,7 @@ def _negative(loss: Metric, metric: Definition, targets: Targets) -> Statistic:
     if loss.name == "brier" and len(targets.counts) > 2:  # scikit-learn's lies in [-2, 0] there
         raise InputError(
             f"for {metric.name} there must be exactly two classes; got {len(targets.counts)}; "
-            'use "brier", which is half of what scikit-learn negates'
+            'use "brier", which is half of the loss that scikit-learn negates'
         )
     statistic = cast("Kernel", loss.kernel)(loss, targets)
     statistic.negated = True

@@ -101,8 +101,8 @@ class Metric(Definition):
             All classes that may occur in labels or predictions; by default those in `y`. "private" keeps the set of
             labels private; then only accuracy and zero_one_loss can be computed.
         sample_weight : array-like of shape (rows,), optional
-            Weights of the rows, finite, >= 0, not all 0, as for scikit-learn; neighbours keep them. They are
-            public, so do not compute them from the labels. Zeros and one other number, e.g. ``group == "A"``, make a
+            Weights of the rows, finite, >= 0, not all 0, as for scikit-learn. They are public, so do not compute them
+            from the labels. A replaced row keeps its weight. Zeros and one other number, e.g. ``group == "A"``, make a
             slice: the metric of those rows alone, with intervals as for a holdout of that many rows. Other weights are
             for means of losses (and "rmse"); with weights w, c_r = w_r / sum of w.
         groups : array-like of shape (rows,), optional
@@ -176,11 +176,11 @@ def metric_of(
     name : str
     response : Response
     kernel : Kernel
-        The statistic of the metric on given targets.
+        Function that makes the metric's statistic for given targets.
     bounds : (float, float)
         Least and largest value of the metric.
     stated : dict
-        More fields of the metric, such as `family` and `parameters`; greater is better unless it says otherwise.
+        More fields of the metric, such as `family` and `parameters`; `greater_is_better` is True by default.
     """
     lower, upper = bounds
     facts: dict[str, Any] = {"greater_is_better": True, **stated}
@@ -192,8 +192,8 @@ def _check_known_targets(metric: Metric, y: object) -> None:
     values, lower, upper = real_targets(y).values, metric.parameters["lower"], metric.parameters["upper"]
     if values.min() < lower or values.max() > upper:
         raise InputError(
-            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; state bounds that hold for all, or "
-            "clip the targets, as a guard clips those of its own rows"
+            f"the targets must lie in [{lower:g}, {upper:g}]; got targets outside; state bounds that include all, or "
+            "clip the targets, as a guard clips the targets of its own rows"
         )
 
 

@@ -70,10 +70,10 @@ def resolve_metric(metric: str | Metric) -> Metric:
     refusal = _refusal(metric)
     if refusal is not None:
         raise InputError(
-            "a metric must be a statistic that each row moves by a bounded amount, and one of the catalogue or your "
-            f"own; got scikit-learn's {metric!r}, {refusal}"
+            "a metric must be in the catalogue or your own, and one row may change it only by a bounded amount; got "
+            f"scikit-learn's {metric!r}, {refusal}"
         )
-    # all names, unless one of them must be meant, which would be lost among them
+    # list all names only if no name is close, because a close one would be hard to find in the list
     which = "in the catalogue" if misfits.closest(metric, names) else f"one of {', '.join(names)}"
     raise InputError(
         f"a metric's name must be {which}; got {metric!r}; {_place_of(metric) or _hint(metric, names)}"
@@ -99,7 +99,7 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
         metric = _named(name, **description["parameters"])
     if metric is None or metric.describe() != dict(description):
         raise InputError(
-            f"the metric must be one of the catalogue; got {name!r}, which is not as described; "
+            f"the metric must be one of the catalogue; got {name!r} with a description that is not the catalogue's; "
             "pass the metric itself, if it is one of your own"
         )
     return metric
@@ -128,22 +128,22 @@ def _hint(name: str, names: list[str]) -> str:
 
 _REFUSED = {  # patterns of names, the reason, and the nearest metric that can be certified
     "(adjusted_|normalized_)?(mutual_info|rand)|completeness|fowlkes_mallows|homogeneity|v_measure": (
-        "which compares clusterings by all pairs or by a table, and is no mean over rows; use "
-        '"accuracy" of clusters that are named as classes'
+        "which compares all pairs of rows or a table of clusters, and is no mean over rows; use "
+        '"accuracy", with clusters named as classes'
     ),
     "jaccard_(macro|micro|weighted)": (
-        'a ratio of counts that is not in the catalogue; use "f1", "f1_macro" and so on: of one class F1 = '
-        "2 J/(1 + J), so it ranks models alike"
+        'a ratio of counts that is not in the catalogue; use "f1", "f1_macro" and so on: for one class '
+        "with Jaccard score J, F1 = 2 J/(1 + J), so both rank models alike"
     ),
     "(positive|negative)_likelihood_ratio": (
         'a ratio of two rates, which has no bound; use "recall" and "specificity"'
     ),
     "mean_(absolute_percentage_error|gamma_deviance|poisson_deviance)": (
-        "whose loss of a single row has no bound; use mae or mse with bounds, or a Metric of your own with this loss "
+        "whose loss on a single row has no limit; use mae or mse with bounds, or a Metric of your own with this loss "
         "and the bounds you clip it to"
     ),
     "(root_)?mean_squared_log_error": (
-        "an error of logarithms; use mse or rmse with bounds, of targets and predictions that are log(1 + y) already"
+        "an error of logarithms; use mse or rmse with bounds, and give log(1 + y) for every target and prediction y"
     ),
     "max_error": (
         "which a single row decides; use mae with bounds, or a Metric of your own: the share of rows whose error "

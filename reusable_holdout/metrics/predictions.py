@@ -21,7 +21,7 @@ from reusable_holdout.metrics import containers
 from reusable_holdout.metrics.containers import BLOCK, Kind, in_blocks, pieces_of, typed_array
 
 _WHAT = "predictions"
-_SLACK = 1e-6  # how far a probability, or the sum of a row, may stray; float32 models do
+_SLACK = 1e-6  # accepted error of a probability, or of a row's sum; float32 models make such errors
 _HASH_BYTES = 8
 PRIVATE: Final = "private"
 """The value of ``classes=`` for a private set of labels.
@@ -122,7 +122,7 @@ class ClassCoder:
         shown = ", ".join(map(str, self.classes[:10])) + (", ..." if len(self.classes) > 10 else "")
         advice = "if it may occur, name it in classes= when the guard is made"
         if labels.dtype.kind == "f" and 0.0 < stranger < 1.0:
-            advice = "pass labels, as predict gives them, no probabilities"
+            advice = "pass labels, as predict gives them, not probabilities"
         return f"predicted labels must be among the classes {shown}; got {stranger}; {advice}"
 
 
@@ -150,8 +150,8 @@ class AnswerCoder:
 def compared(answers: NDArray[Any], kind: Kind, *, what: str) -> NDArray[Any]:
     """Convert answers to numbers, equal for equal answers: text to a 64-bit hash, whole numbers to themselves.
 
-    Hashes that a client computed already (dtype V8) are taken as they are. Answers of the other kind, and numbers that
-    are not whole, are refused with an InputError that quotes none of them.
+    Hashes that a client computed already (dtype V8) are taken as they are. Answers of a kind other than `kind`, and
+    numbers that are not whole, are refused with an InputError that quotes none of them.
     """
     if kind == "text" and answers.dtype == np.dtype(f"V{_HASH_BYTES}"):
         return np.frombuffer(answers.tobytes(), np.int64).reshape(answers.shape)
@@ -229,7 +229,7 @@ class Form(ABC):
         if len(queries) != self.rows or size == self.rows:
             return ""
         return (
-            "; a list holds one entry for each model: transpose it, or pass an array if they are one model's"
+            "; a list holds one entry for each model: transpose it, or pass an array if all are of one model"
         )
 
 
@@ -282,8 +282,8 @@ class Predictions(Form):
     def _check_order(self, predictions: object) -> None:
         if any(containers.is_reordered(predictions, index) for index in self.indexes):
             raise InputError(
-                "predictions must be in the order of the holdout's rows; their index holds the labels of the "
-                "holdout's in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
+                "predictions must be in the order of the holdout's rows; their index has the same entries as the "
+                "holdout's, in another order; pass predictions.loc[X.index], or predictions.to_numpy() if they are in "
                 "order already"
             )
 
@@ -327,7 +327,7 @@ def _finite(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _probabilities(array: NDArray[Any]) -> NDArray[Any]:
-    """Check probabilities, and keep only the last column for two classes: matrix and vector are the same question."""
+    """Check probabilities, and keep only the last of two columns, so that matrix and vector give the same query."""
     out = _finite(array)
     low, high = out.min(), out.max()
     if low < -_SLACK or high > 1 + _SLACK:

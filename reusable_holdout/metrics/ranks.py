@@ -22,7 +22,7 @@ from reusable_holdout.metrics.samples import Likely, Ordered, Ranked
 from reusable_holdout.metrics.scoring import FINE_SLACK, GRID, RatioMean, Statistic
 from reusable_holdout.metrics.targets import Targets
 
-_BANDS = 8.0  # positive rows that tell as much about an average precision as one row about a mean
+_BANDS = 8.0  # so many positive rows tell as much about an average precision as one row about a mean
 _FLOAT_SLACK = Fraction(1, 1 << 50)  # more than rounding can add to a change of an average precision
 
 
@@ -75,10 +75,10 @@ def roc_auc_ovr(*, weighted: bool = False) -> Metric:
     -----
     Class counts are public and equal between neighbours. The area of class k is the share of the n_k (n - n_k) pairs of
     one of its rows and another row that the probability of k puts in order; ties count one half. A row of class k is in
-    n - n_k of these pairs, and in n_j of the n_j (n - n_j) pairs of class j. This gives the change c_r above. The
-    sensitivity is the largest c_r, and the sum of c_r^2 is the sum over classes of n_k times the square. Given the
-    labels an area is unbiased, so the interval is about the population's area at these class shares. With two classes
-    this is :func:`roc_auc`.
+    n - n_k of these pairs, and in n_j of the n_j (n - n_j) pairs of class j. So its change c_r is the one stated above.
+    The sensitivity is the largest c_r; the sum of c_r^2 is the sum over classes of n_k times the square of its c_r.
+    Given the labels an area is unbiased, so the interval is about the population's area at these class shares. With two
+    classes this is :func:`roc_auc`.
 
     References
     ----------
@@ -113,9 +113,9 @@ def average_precision() -> Metric:
       classes alternate, so that it raises the precision at every other positive.
 
     Both changes are attained; :class:`~reusable_holdout.metrics.ranks.AveragePrecision` has the derivations. The
-    sensitivity is the larger one. The sum of c_r^2 is P and N times their squares, about (ln P)^2 (1/(16 P) + N/P^2).
-    So intervals are several times as wide as those of :func:`roc_auc`, and say nothing where positives are rare. They
-    are about the mean of this statistic over fresh holdouts with the same class counts.
+    sensitivity is the larger one. The sum of c_r^2 is P and N times the squares of the second and of the first c_r,
+    about (ln P)^2 (1/(16 P) + N/P^2). So intervals are several times as wide as those of :func:`roc_auc`, and say
+    nothing if positives are rare. They are about the metric's mean over fresh holdouts with the same class counts.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class PairOrder(RatioMean):
 
     Notes
     -----
-    Given the class counts it is an average over all ways to pair m = min(n_0, n_1) positives with as many negatives.
+    Given the class counts it is an average over all ways to pair m = min(n_0, n_1) positives with m negatives.
     For each way it takes the mean of m independent terms in {0, 1/2, 1}. The exponential function is convex, so the
     exponential moments of the average are at most those of a mean of m such terms. Therefore ``Pr[value >= v] <=
     exp(-m kl(v, population value))`` [1]_, the bound for a mean of m losses.
@@ -151,7 +151,7 @@ class PairOrder(RatioMean):
     """
 
     family = "bounded"
-    is_ratio = True  # the evidence of many such ways has no need of class counts
+    is_ratio = True  # the evidence of many such pairings does not need class counts
 
     def __init__(self, metric: Definition, targets: Targets) -> None:
         targets.check_two(metric.name)
@@ -164,7 +164,7 @@ class PairOrder(RatioMean):
         self.sum_of_squares = 1 / negatives + 1 / positives
 
     def shuffle(self, secret: bytes) -> None:
-        """Order the rows of each class anew: in a file that is sorted by a feature, neighbours are alike."""
+        """Shuffle the rows of each class by a secret: in a file sorted by a feature, adjacent rows are alike."""
         order = np.random.default_rng(list(secret))
         for rows in (self._negative, self._positive):
             rows.sort()
@@ -179,9 +179,9 @@ class PairOrder(RatioMean):
         return Ordered(self._units(query), query[self._positive], query[self._negative])
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return the rows of the rarer class, and how much the mean wins of such a row spread over one matching.
+        """Return the number of the rarer class's rows, and the standard deviation of such a row's share of pairs won.
 
-        The chance that one row wins twice is that of exponential scores [1]_.
+        The pairs are those of one matching. The chance that a row wins two pairs is that of exponential scores [1]_.
 
         References
         ----------
@@ -280,7 +280,7 @@ class AveragePrecision(Statistic):
         return Ranked(self._on_grid(positive, above), above, self.rows - self._positives)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an about equally uncertain mean over rows; its size was measured at prevalences from 0.1 to 0.5."""
+        """Return a mean over rows about as uncertain as this metric, as measured at prevalences from 0.1 to 0.5."""
         return Likely(max(prevalence[1] * self.rows / _BANDS, 1.0), math.sqrt(mean * (1.0 - mean)))
 
     def _value(self, query: NDArray[Any]) -> float:
@@ -296,7 +296,7 @@ class AveragePrecision(Statistic):
         return min(int(self._mean(positive, above) * GRID), GRID)  # times a power of two is exact
 
     def _mean(self, positive: NDArray[Any], above: NDArray[np.int64]) -> float:
-        last = np.flatnonzero(np.append(positive[1:] != positive[:-1], True))  # of the positives that tie
+        last = np.flatnonzero(np.append(positive[1:] != positive[:-1], True))  # last place of each tie
         hits = last + 1
         precisions = hits / (hits + above[last])
         return math.fsum((np.diff(hits, prepend=0) * precisions).tolist()) / self._positives

@@ -34,8 +34,8 @@ def ratio(rows: Iterable[tuple[float, float, float]], factor: float = 1.0) -> Ra
 class Counted(NamedTuple):
     """The grid score of a metric that counts rows, such as precision, and the ratios from which its interval is made.
 
-    A single ratio is the metric itself; of several the metric is the least. With several weights, the metric is the
-    weighted mean of as many parts, each of which has an equal number of ratios, in their order.
+    The metric is the smallest of the ratios. With several weights, the ratios are divided, in order, into one part for
+    each weight, all of the same size, and the metric is the weighted mean of the parts' smallest ratios.
     """
 
     score: int
@@ -47,7 +47,7 @@ class Counted(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """A metric's score on the grid, and for the rows of two classes how many are predicted right, of how many."""
+    """A metric's score on the grid, and for each of two classes the numbers of rows predicted right and of all rows."""
 
     score: int
     hits: int
@@ -60,7 +60,7 @@ class Rates(NamedTuple):
 
 
 class Ordered(NamedTuple):
-    """A metric's score on the grid, and the scores of the rows of two classes, in the order of the rows."""
+    """A metric's score on the grid, and a model's scores of the positive and of the negative rows, in a fixed order."""
 
     score: int
     positive: NDArray[np.float64]
@@ -106,20 +106,20 @@ Measured = Counted | Explained | Ordered | Ranked | Rates
 
 
 class Likely(NamedTuple):
-    """A number of rows and a standard deviation whose mean is about as uncertain as a metric; plans use it."""
+    """A row count and a standard deviation: the mean of such rows is about as uncertain as a metric. Plans use it."""
 
     rows: float
     spread: float
 
     @classmethod
     def of(cls, rows: Ratio, mean: float) -> Likely:
-        """Return this number and standard deviation for a ratio whose value is `mean`."""
+        """Return the row count and the standard deviation for a ratio whose value is `mean`."""
         whole = float(rows.counts @ rows.weights)
         square = float(rows.counts @ np.square(rows.weights * (rows.values - mean)))
         return cls(whole, (square / whole) ** 0.5)
 
     @classmethod
     def with_error(cls, error: float, mean: float) -> Likely:
-        """Return a number of rows of 0 and 1 with this mean, which has this standard error."""
+        """Return the count and standard deviation of rows of 0 and 1 that have this mean and standard error."""
         variance = max(mean * (1.0 - mean), 1e-6)
         return cls(variance / max(error, 1e-9) ** 2, variance**0.5)

@@ -45,7 +45,7 @@ class PublicNumbers(NamedTuple):
     def scaled(self, factor: float, rests: Sequence[bool]) -> PublicNumbers:
         """Return the numbers for `factor` times as many rows; `rests` marks the numbers that rest on class counts."""
         exactly, rows = Fraction(factor), self.rows
-        if rests[2]:  # a mean over the rows of a class, which has one at least
+        if rests[2]:  # a mean over the rows of a class, which has at least one
             rows = max(1, math.floor(rows * exactly))
             exactly, factor = Fraction(rows, self.rows), rows / self.rows
         return PublicNumbers(
@@ -94,10 +94,10 @@ class Statistic(HoldsLabels, ABC):
         return self
 
     def shuffle(self, secret: bytes) -> None:
-        """Order the rows anew, at random by a secret, if the confidence set depends on their order."""
+        """Shuffle the rows, with a secret as the random seed, if the confidence set depends on their order."""
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average the rows by weights or groups, if this is a mean over all rows or its root; else return None."""
+        """Average with weights or groups, if this is a mean over all rows or the root of a mean; else return None."""
         return None
 
     def score(self, prepared: NDArray[Any]) -> NDArray[np.int64]:
@@ -117,7 +117,7 @@ class Statistic(HoldsLabels, ABC):
         return self._sample(query if self.chosen is None else query[self.chosen])
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an about equally uncertain mean over rows, at this value of the metric and these class shares."""
+        """Return a mean over rows about as uncertain as this metric, at the value `mean` and these class shares."""
         raise NotImplementedError
 
     @abstractmethod
@@ -198,14 +198,14 @@ class Mean(Statistic):
         self.sensitivity, self.sum_of_squares = draws.sensitivity, draws.sum_of_squares
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average the rows by weights or groups, or return None if only some rows were chosen."""
+        """Average the rows with weights or groups, or return None if only some rows were chosen."""
         if self.chosen is not None:
             return None
         self._rest_on(draws)
         return self
 
     def shares(self, query: NDArray[Any]) -> NDArray[Any]:
-        """Return the normalised term of each draw, in [0, 1], given a query on the statistic's own rows."""
+        """Return what each row or group adds to the mean, in [0, 1], for a query on the statistic's own rows."""
         each = self._shares(query)
         means = self.draws.of_rows(1.0 - each if self.negated else each)
         return means.clip(0.0, 1.0)  # a mean of several shares may be rounded beyond 1
@@ -228,7 +228,7 @@ class Mean(Statistic):
 
 
 class Agreement(Mean):
-    """The share of rows whose predicted label is right; for several labels, of rows with all of them right."""
+    """The share of rows whose predicted label is right; if rows have several labels, all of them must be right."""
 
     def __init__(self, _: object, targets: Targets) -> None:
         super().__init__(targets.rows)
@@ -256,7 +256,7 @@ class Agreement(Mean):
 
 
 class Disagreement(Agreement):
-    """The share of rows whose predicted label is wrong; for several labels, of rows with any of them wrong."""
+    """The share of rows whose predicted label is wrong; if rows have several labels, one wrong label is enough."""
 
     def _marks(self, query: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
         return ~super()._marks(query, codes)
@@ -294,7 +294,7 @@ class MeanLoss(Mean):
     def _row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return the losses, clipped to the bounds."""
         losses = self._losses(query)
-        if self._greater_is_better:  # fmax and fmin replace what is not a number by the first bound
+        if self._greater_is_better:  # fmax and fmin replace NaN by the bound that is applied first
             losses = np.fmin(np.fmax(losses, self._lower), self._upper)
         else:
             losses = np.fmax(np.fmin(losses, self._upper), self._lower)

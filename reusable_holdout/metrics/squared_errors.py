@@ -61,7 +61,7 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     1.0
     """
     stated, span = checked_targets(lower, upper)
-    must, advice = "floor must be an error in [0, upper - lower)", "state what no model can fall below"
+    must, advice = "floor must be an error in [0, upper - lower)", "no model may have a lower error"
     stated["floor"] = checked_number(floor, lambda error: 0 <= error < span, must, advice)
     return metric_of(
         "rmse",
@@ -116,7 +116,7 @@ def r2(
     coefficient has no bound. If `variance` equals the holdout's variance, the two agree.
 
     With a centre, the metric is 1 - sum (p - y)^2 / sum (y - center)^2, and the interval is about the same ratio in the
-    population. Only the evidence of the rows certifies it: not the policy with noise, and not a ladder.
+    population. Only the evidence of the rows certifies it, so a guard takes it only without noise, threshold or board.
 
     Examples
     --------
@@ -128,18 +128,18 @@ def r2(
     stated, span = checked_targets(lower, upper)
     if (variance is None) == (center is None):
         raise InputError(
-            "r2 compares with one model: pass variance=, its mean squared error, or center=, what a constant one "
-            f"predicts; got {'neither' if variance is None else 'both'}; the training targets have both"
+            "r2 compares with one model: pass variance=, its mean squared error, or center=, the constant it predicts; "
+            f"got {'neither' if variance is None else 'both'}; take the training targets' variance or mean"
         )
     if variance is None:
         return _about_center(stated, center, -1.0 if least is None else least)
     if least is not None:
-        raise InputError(f"least= goes with center=; got least={least!r} and a variance; leave it out")
+        raise InputError(f"least= goes only with center=; got least={least!r} and a variance; leave it out")
     largest = span**2
     stated["variance"] = checked_number(
         variance,
         lambda error: 1e-6 * largest <= error <= largest,
-        "variance must lie between a millionth of (upper - lower)^2 and all of it",
+        "variance must lie between a millionth of (upper - lower)^2 and (upper - lower)^2",
         "state the training targets' variance",
     )
     bounds = (1 - largest / stated["variance"], 1)
@@ -214,7 +214,7 @@ class RootMean(Statistic):
         self.sum_of_squares = min(spreads)
 
     def averaged(self, draws: Draws) -> Self | None:
-        """Average the terms under the root by weights or groups, or return None if only some rows were chosen."""
+        """Average the terms under the root with weights or groups, or return None if only some rows were chosen."""
         mean = self._mean.averaged(draws)
         if mean is None:
             return None
@@ -234,10 +234,10 @@ class RootMean(Statistic):
 
 
 class ExplainedAbout(Statistic):
-    """R2 about a constant: one minus the model's sum of squared errors over that of the prediction `center`.
+    """R2 about a constant: one minus the model's sum of squared errors divided by that of the constant `center`.
 
     Values below the metric's least value are moved to it. Targets lie in [lower, upper]. A single row can make up the
-    whole denominator, so the population value is bounded by a confidence set of a ratio only.
+    whole denominator, so only a confidence set of a ratio bounds the population value.
     """
 
     is_ratio = only_as_ratio = True
@@ -266,14 +266,14 @@ class ExplainedAbout(Statistic):
         return Explained(score, errors, self._totals, self._most, self._unit)
 
     def likely(self, prevalence: Sequence[float], mean: float) -> Likely:
-        """Return an equally uncertain mean over rows, assuming that targets and errors are normal."""
+        """Return a mean over rows as uncertain as this metric, if targets and errors are normally distributed."""
         return Likely(float(self.rows), max(min(2.0 * (1.0 - mean), 0.5), 1e-3))
 
     def _of(self, query: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(self._errors(query) / self._square)
 
     def _share(self, errors: NDArray[np.float64]) -> float:
-        """Return the value normalised to [0, 1]; where the constant has no errors, 1 if the model has none, else 0."""
+        """Return the value normalised to [0, 1]; if the constant has no errors, 1 if the model has none, else 0."""
         total, left = float(self._totals.sum()) * self._unit, float(errors.sum())
         if total <= 0.0:
             return 0.0 if left > 0.0 else 1.0

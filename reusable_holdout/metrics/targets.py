@@ -28,7 +28,7 @@ class HoldsLabels:
 
     def __reduce__(self) -> NoReturn:
         raise HandleError(
-            f"{type(self).__name__} must stay in its process, for it holds the labels; nothing was written; "
+            f"{type(self).__name__} must stay in its process, because it holds labels; nothing was written; "
             "pickle the metric and bind it again"
         )
 
@@ -61,7 +61,7 @@ class Targets(HoldsLabels):
         return type(self)(self.values[chosen], self.coder)
 
     def present(self) -> dict[int, int]:
-        """Return a mapping from the code of each class that has rows to their number."""
+        """Return the number of rows of each class that has any, by the code of the class."""
         return {code: rows for code, rows in enumerate(self.counts.tolist()) if rows}
 
     def check_several(self, metric: str) -> None:
@@ -157,5 +157,5 @@ def rows_of(y: object, *, what: str = "the labels", outputs: bool = False) -> ND
             f"{what} must have shape {shape}; got {array.shape}; pass one column; rows come first, labels second"
         )
     if not 0 < len(array) < _MOST_ROWS:
-        raise InputError(f"{what} must be at least 1 and fewer than 2**31; got {len(array)}; pass others")
+        raise InputError(f"{what} must have at least 1 row and under 2**31; got {len(array)}; pass others")
     return array

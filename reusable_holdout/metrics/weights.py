@@ -49,8 +49,8 @@ class Weights(Draws):
 
     family = "bounded"
     refusal = (
-        "sample_weight of metric {!r} must be 0 or one other number, which makes a slice; got several numbers: "
-        "how far a row moves it would depend on which rows belong to a class; use a mean of losses"
+        "sample_weight of metric {!r} must be 0 or one other number, which makes a slice; got several numbers, with "
+        "which the most a row can change the metric would depend on the labels; use a mean of losses"
     )
 
     def __init__(self, sample_weight: object, rows: int) -> None:
@@ -102,15 +102,15 @@ class Groups(Draws):
     largest = None  # a group never counts more than once
     refusal = (
         "with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {!r} is "
-        "none: how far a group moves it would depend on which classes its rows have; leave groups= out only where "
-        "rows are independent"
+        "not: the most a group can change it would depend on the labels of its rows; leave groups= out only if rows "
+        "are independent"
     )
 
     def __init__(self, names: object, rows: int) -> None:
         given = column_of(names, rows, what="groups", advice="name the group of each row")
         if any(name is None or (isinstance(name, float) and math.isnan(name)) for name in given.tolist()):
             raise InputError(
-                "groups must name a group for each row; some are missing; give rows without a group one of their own"
+                "groups must name a group for each row; some are missing; give each of these rows its own group"
             )
         try:
             _, first, codes = np.unique(given, return_index=True, return_inverse=True)

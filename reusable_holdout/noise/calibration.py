@@ -143,8 +143,8 @@ class Calibration:
         """
         if self.mechanism not in ("numeric-sparse", "noiseless"):
             raise InputError(
-                f"a guard runs on 'numeric-sparse' or without noise; got {self.mechanism!r}, which only "
-                "ledgers of earlier versions use; such a ledger can be verified, but not continued"
+                f"a guard's mechanism must be 'numeric-sparse' or 'noiseless'; got {self.mechanism!r}, which only "
+                "ledgers of earlier versions use; they can be verified, but not continued"
             )
         scales = NoiseScales(*(Fraction(each) * scale for each in self.scales))
         return SparseVector(scales=scales, noise=noise, charges=self.charges, **state)
@@ -154,7 +154,7 @@ def _composed(each: float, parts: int, delta: float) -> float:
     """Compute the epsilon of `parts` releases of epsilon `each` together: their sum, or less if delta is above 0."""
     if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
-    whole = float(Fraction(repr(float(each))) * parts)  # as `basic_composition` of as many would
+    whole = float(Fraction(repr(float(each))) * parts)  # the same sum as `basic_composition` computes
     return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
 
 

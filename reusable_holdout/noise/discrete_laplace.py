@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 Coin: TypeAlias = Literal["digit", "quotient"]
-"""Kind of a coin with exponent ``x``: its probability is ``exp(-x) / (1 + exp(-x))``, or ``exp(-x)``."""
+"""Kind of a coin with exponent ``x``: "digit" has probability ``exp(-x) / (1 + exp(-x))``, "quotient" ``exp(-x)``."""
 _WORD_BITS = 16
 _WORD_MASK = 0xFFFF
 _WORD = np.dtype("<u2")
@@ -107,8 +107,8 @@ def checked_scale(scale: Fraction | float) -> Fraction:
 class GeometricRow:
     """A sampler of one or two geometric variables, ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
 
-    A draw reads random 16-bit words; uniform, independent ones give exactly this distribution. The first `digits` words
-    decide that many bits of a variable, the next one if it is larger. A second variable takes as many words again.
+    A draw reads 16-bit words; uniform, independent words give exactly this distribution. Of the words of a variable,
+    `digits` decide one bit each, and the last decides if the variable has more bits. A second variable reads as many.
     """
 
     digits: int
@@ -278,7 +278,7 @@ class GeometricNoise:
         [0, 0]
         """
         if self._row is None:
-            raise InputError("a distribution of scale 0 reads no stream; use np.zeros")
+            raise InputError("a distribution must have a scale above 0 to be drawn from; got 0; use np.zeros")
         first, second = self._row.decode_many(stream, further)
         return first - second
 

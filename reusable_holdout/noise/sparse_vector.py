@@ -136,7 +136,7 @@ class SparseVector:
         direction: int = 0,
     ) -> None:
         if not 0 <= spent <= charges:
-            raise InputError(f"charges spent lie between 0 and the budget; got {spent} of {charges}")
+            raise InputError(f"charges spent must lie between 0 and the budget; got {spent} of {charges}")
         self.scales, self._noise, self._direction = scales, noise, direction  # scales in grid units
         self.charges, self.spent = charges, spent  # how many may be made, and were
         self.last_charged = last_charged  # digest of the question; empty before the first charge
@@ -347,8 +347,8 @@ class SparseVector:
     def _check_budget(self) -> None:
         if self.spent >= self.charges:
             raise BudgetError(
-                f"1 charge asked, 0 left of {self.charges}; nothing was answered and nothing was charged; start again "
-                "on fresh data"
+                f"a question needs 1 charge, 0 are left of {self.charges}; nothing was answered and nothing was "
+                "charged; start again on fresh data"
             )
 
 
@@ -360,6 +360,6 @@ def _check_reach(*rows: npt.NDArray[np.int64]) -> None:
     """Refuse rows of grid units that leave too little room in an int64 for noise; the message tells no number."""
     if any(len(row) and not -_FARTHEST <= row.min() <= row.max() <= _FARTHEST for row in rows):
         raise InputError(
-            "scores, priors and thresholds are at most 2**60 grid units from 0; one is beyond; nothing was answered "
+            "scores, priors and thresholds must be at most 2**60 grid units from 0; one is not; nothing was answered "
             "and nothing was charged"
         )

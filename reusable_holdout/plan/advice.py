@@ -32,7 +32,7 @@ def narrower(plan: Outlook) -> list[tuple[str, float]]:
 
 
 def more_charges(plan: Outlook) -> tuple[int, float] | None:
-    """Return twice the charges, with the tolerance that they would need; None if it would say nothing."""
+    """Return twice the charges and the tolerance they need; None unless it is wider than the plan's and not vacuous."""
     if plan.asks != "all" or plan.final_share == 1.0 or 2 * plan.charges > plan.queries:
         return None
     tolerance = _tolerance(plan, charges=2 * plan.charges)
@@ -42,7 +42,7 @@ def more_charges(plan: Outlook) -> tuple[int, float] | None:
 
 
 def _tolerance(plan: Outlook, **changes: Any) -> float | None:
-    """Return the tolerance that a plan like this one would derive."""
+    """Return the tolerance that the plan would derive with these changes; None if no such plan can be made."""
     noise = plan.open_wish.noise_scale if "noise" in plan.stated else None
     numbers = {"rows": plan.rows, "queries": plan.queries, "charges": plan.charges, "tolerance": None}
     wish = replace(plan.open_wish, kept_sds=None, noise_scale=noise, **numbers | changes)

@@ -1,4 +1,4 @@
-"""Honest searches, whose priors are off by no more than was said: their charges, and the cost of honest claims."""
+"""Honest searches, whose priors are off by chance alone: their number of charges, and the cost of honest claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["charges_of_a_search", "honest_nats"]
 _REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
 _NODES_PER_BEND = 4.0  # in a standard deviation of the integrand; twice as many change nothing by 1e-6
 _MOST_NODES = 1_001
-_LEADS = 2.0  # nats of a new lead, of which honest claims make about ln K
+_LEADS = 2.0  # nats that a new lead costs; K honest claims bring about ln K new leads
 
 
 def charges_of_a_search(
@@ -30,11 +30,11 @@ def charges_of_a_search(
     """Return the distribution of the number of charges in an honest search, of shape (C + 1,).
 
     The C thresholds are in force after 0, 1, ... charges; after C the guard has halted. A prior's own error is
-    independent from question to question. `common` is the share of the holdout's error, as a variance, that all
-    questions have in common: that of the mistakes which all models of the search make. Given the common error e,
-    questions are independent and each is charged with the probability that
-    ``N(e, prior_error**2 + (1 - common) standard_error**2)`` lies beyond the threshold in force, so the number of
-    charges is a chain of C + 1 states; its law is averaged over e, exactly but for the quadrature.
+    independent from question to question. `common` is the share of the variance of the holdout's error that all
+    questions have in common, because all models of the search make some mistakes alike. Given the common error e,
+    questions are independent. Each is charged with the probability that ``N(e, prior_error**2 + (1 - common)
+    standard_error**2)`` lies beyond the threshold in force. So the number of charges is a Markov chain of C + 1 states.
+    Its distribution is averaged over e, exactly but for the error of the numerical integration.
     """
     from scipy.special import ndtr  # noqa: PLC0415 - slow to import, and only a plan that is printed needs it
 
@@ -62,6 +62,6 @@ def honest_nats(claims: int, theory: Theory) -> float:
     others = len(theory.charge.cells) * code.charge + code.failed
     start, end = code.stands, code.stands + others
     each = math.lgamma(claims + end) - math.lgamma(end) - math.lgamma(claims + start) + math.lgamma(start)
-    stands = 2.0 * each  # of series with a claim that stood, and without
+    stands = 2.0 * each  # once for series with a claim that stood, once for the others
     by_chance = math.erfc(code.reach / math.sqrt(2.0)) * claims
     return stands + _LEADS * math.log(claims) + by_chance * (math.log(claims) + _LEADS)

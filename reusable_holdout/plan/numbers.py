@@ -40,7 +40,7 @@ __all__ = [
 
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
-"""Families whose rows decide, by their evidence."""
+"""Families of metrics whose questions are decided by the evidence of the rows, not by the score alone."""
 
 
 class Scale(NamedTuple):
@@ -154,7 +154,7 @@ def checked_confidence(confidence: object, *, kept: bool) -> float:
     return number
 
 
-# ---- what goes together
+# ---- numbers that must go together
 
 
 def checked_spread(spread: float | None, span: float) -> float | None:
@@ -166,7 +166,7 @@ def checked_spread(spread: float | None, span: float) -> float | None:
     if number > most * (1.0 + 1e-9):  # half a span, but for rounding
         hint = percentage(number, most=most) if 2.0 <= number <= 100.0 * most else ""
         raise InputError(
-            f"spread must be a standard deviation between bounds that lie {span:g} apart, at most {most:g}; got "
+            f"spread must be a standard deviation of numbers whose bounds lie {span:g} apart, so at most {most:g}; got "
             f"{spread!r}{hint}; nothing was made"
         )
     return number
@@ -179,7 +179,7 @@ def asked_for(board: object, *, gates: bool) -> Literal["all", "gates", "claims"
     if board != "claims":
         raise InputError(f'board must be "claims" or left out; got {board!r}')
     if gates:
-        raise InputError("a board is asked claims alone, and no gates; got gates=True; leave it out")
+        raise InputError("a board answers only claims, no gates; got gates=True; leave out gates=")
     return "claims"
 
 
@@ -189,20 +189,20 @@ def check_together(
     """Refuse numbers that do not go together."""
     if asks == "claims" and (threshold is not None or noise):
         raise InputError(
-            "claims have no noise, and may be off by four standard deviations of an honest one; got "
-            f"threshold={threshold!r}, noise={noise!r}; leave them out, and name prior_error="
+            "claims have no noise, and may be off by four standard deviations of an honest claim's error; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave these out, and state prior_error= instead"
         )
     if asks == "gates" and threshold is not None:
-        raise InputError(f"a gate has no threshold, but names a score; got {threshold!r}; leave it out")
+        raise InputError(f"a gate names a score, and has no threshold; got {threshold!r}; leave it out")
     if family == "ratio" and (asks == "claims" or threshold or noise):
         raise InputError(
-            "a ratio is decided by its rows' evidence, without noise or a threshold, not by claims; got "
-            f"threshold={threshold!r}, noise={noise!r}; leave them out, or use family 'bounded-difference'"
+            "a plan for a ratio must have no noise, no threshold and no claims, because its rows decide; got "
+            f"threshold={threshold!r}, noise={noise!r}; leave these out, or use family 'bounded-difference'"
         )
     if spread is not None and family not in BY_ROWS:
         raise InputError(
-            "spread, a guess of the losses' standard deviation, is for metrics that are means of graded losses; that "
-            f"of 0/1 losses follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
+            "spread, a guess of the losses' standard deviation, is only for losses that take many values; for 0/1 "
+            f"losses it follows from the estimate, and other metrics have none; got spread={spread!r}; leave it out"
         )
 
 
@@ -226,7 +226,7 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def largest(holds: Callable[[int], bool], most: int, least: int = 1) -> int | None:
-    """Return the largest whole number in [least, most] at which a condition holds, if it fails from some number on."""
+    """Return the largest number in [least, most] at which a condition holds; above it the condition must fail."""
     if least > most or not holds(least):
         return None
     kept, step = least, 1
@@ -276,11 +276,11 @@ class SharedBudget:
     told_before : float
         Nats released about the rows when the guard was made.
     charge_nats : float
-        Cost of the most expensive charge of any metric; 0 for the guard's own, whose plan says it.
+        Nats of the most expensive charge of any metric; 0 for the guard's own metric, whose plan computes them.
     told_nats : float
-        Nats that may be released beside the charges while every promise is kept; 0 for the guard's own metric.
+        Nats that may be released in addition to charges while all promises hold; 0 for the guard's own metric.
     theory : int
-        Edition of the theory that certifies all of it.
+        Edition of the theory that certifies all answers about the rows.
     noisy : bool
         True if another metric of the rows has noise: then a share of the failure probability pays for it.
     """
@@ -298,6 +298,6 @@ OWN_BUDGET = SharedBudget()
 
 
 def same_wish(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return, of two records of plans, the numbers that either was stated with."""
+    """Return the purpose and the stated numbers of two records of plans: all that were stated for either plan."""
     names = sorted({*one["stated"], *other["stated"], "asks"})
     return {name: one[name] for name in names}, {name: other[name] for name in names}

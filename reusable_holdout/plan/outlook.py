@@ -20,7 +20,7 @@ from reusable_holdout.slips import checked_call
 __all__ = ["Outlook"]
 
 
-_SAME = 1e-9  # nats and parts of the range, of a ledger that is verified on another machine
+_SAME = 1e-9  # in nats or parts of the range: the rounding of another machine, which verifies the ledger
 
 
 class Outlook:
@@ -87,7 +87,7 @@ class Outlook:
         """Return the threshold in force after this number of charges, at a prior near `estimate`."""
         if not 0 <= charges < self.charges:
             raise InputError(
-                f"charges must lie in [0, {self.charges}): after the last the guard halts; got {charges}"
+                f"charges must lie in [0, {self.charges}), because the last one halts the guard; got {charges}"
             )
         at, certificate = self._at(estimate), self.scores
         threshold = certificate.threshold(at, charges=charges, nats=certificate.charge_nats * charges)
@@ -110,8 +110,8 @@ class Outlook:
         query : int
             Number of the question, from 1 to `queries`.
         charges : int
-            Charges made before it, each of the dearest; fewer than `query`. It may exceed the plan's, to see what they
-            would cost.
+            Charges made before it, each at the largest cost; fewer than `query`. There may be more than the plan has,
+            to see what they would cost.
         estimate : float, optional
             Observed value; the plan's by default.
 
@@ -139,11 +139,11 @@ class Outlook:
         charges : int
             In [0, `charges` of the plan].
         nats : float
-            Cost of reveals and choices beside them.
+            Cost of reveals and choices, in addition to the charges.
         answers : int
-            Models that the final is about, all of one weight.
+            Number of models that the final is about; all have the same weight.
         estimate : float, optional
-            Value that it finds; the plan's by default.
+            Value that the final finds; the plan's estimate by default.
         """
         at, certificate = self._at(estimate), self.scores
         if not 0 <= charges <= self.charges:
@@ -159,7 +159,7 @@ class Outlook:
         Parameters
         ----------
         charges : int
-            Charges made, each of the dearest, and fewer than the plan's: after the last nothing is asked.
+            Charges made, each at the largest cost; fewer than the plan has, for after the last the guard halts.
         """
         if not 0 <= charges < self.charges:
             raise InputError(f"charges must lie in [0, {self.charges}); got {charges}")
@@ -176,20 +176,20 @@ class Outlook:
 
     @property
     def certifies(self) -> bool:
-        """True if only gates are asked, and what they call better is certified to be what was named."""
+        """True if only gates are asked and "better" certifies that the population value reaches the named number."""
         return self._wish.certifies
 
     @checked_call
     def shown_difference(self, *, charges: int = 0, pairs: bool = False) -> float:
         """Return the difference that a gate shows nine times in ten, in the metric's unit.
 
-        If the population value is better by it than what a gate names, the gate says "better" with probability 0.9, for
-        rows that spread as the plan guesses.
+        If the population value is better than the named value by this difference, the gate says "better" with
+        probability 0.9, for rows whose losses spread as the plan guesses.
 
         Parameters
         ----------
         charges : int
-            Charges made before, none of them a failure, and fewer than the plan's.
+            Charges made before, none of them for a failure; fewer than the plan has.
         pairs : bool
             True for the difference of two models.
         """
@@ -213,9 +213,9 @@ class Outlook:
 
     @cached_property
     def spare_nats(self) -> float:
-        """The nats of reveals and choices that the promises allow beside the reserve.
+        """The nats that reveals and choices may cost beyond those that the plan reserves, while all promises are kept.
 
-        It is 0 for another metric, because the guard's own plan limits all releases about the rows.
+        It is 0 in a view's plan, because the plan of the guard itself limits all releases about the rows.
         """
         return 0.0 if self.shared.view else self._wish.spare_nats(self._numbers)
 
@@ -226,7 +226,7 @@ class Outlook:
 
     @property
     def row_spread(self) -> float | None:
-        """Standard deviation of a row's loss that the plan expects; None where none matters."""
+        """Standard deviation of a row's loss that the plan expects; None if the plan does not use any."""
         spread, decides = self.scores.spread, self.scores.decides
         return None if spread is None or decides == "distance" else spread * self.span
 
@@ -234,25 +234,25 @@ class Outlook:
     def honest_search(self) -> float:
         """Probability that a search whose priors are off by `prior_error` is answered to its last question.
 
-        Not a number for gates and claims, whose charges are no deviations of priors.
+        It is NaN for plans of gates, of claims, or of a final alone: they have no search that could be charged.
         """
         asked = self.asks == "all" and self.final_share < 1.0
         return self._wish.honest(self._numbers) if asked else math.nan
 
     @checked_call
     def honest_charges(self, *, queries: int | None = None) -> NDArray[np.float64]:
-        """Return the distribution of the charges of an honest search, by default before the last question.
+        """Return the distribution of an honest search's charges after `queries` questions; by default before the last.
 
         Returns
         -------
         numpy.ndarray of shape (charges + 1,)
-            Probability of 0, 1, ... charges; with all of them made the search has been halted.
+            Probability of 0, 1, ... charges; after the last of them the search is halted.
         """
         return self._wish.search(self._numbers, whole_or_none("queries", queries, self.queries))
 
     @property
     def fixed_half_width(self) -> float:
-        """Half-width around `estimate` if all questions had been written down before the first answer: an oracle's."""
+        """Half-width around `estimate` if all questions were fixed before the first answer, as only an oracle can."""
         return self._fixed(self.queries, by_rows=self.scores.decides != "distance")
 
     def _fixed(self, queries: int, *, by_rows: bool) -> float:
@@ -264,7 +264,7 @@ class Outlook:
 
     @property
     def deviation_sd(self) -> float:
-        """Standard deviation of holdout value minus an honest prior from as many rows."""
+        """Standard deviation of the difference between the holdout's value and an honest prior."""
         return self._wish.deviation_sd(self.rows) * self.span
 
     @property
@@ -278,7 +278,7 @@ class Outlook:
         Raises
         ------
         PlanError
-            With the numbers that would do.
+            If the tolerance is vacuous; the error names numbers with which it is not.
         """
         if not vacuous:
             check_says_something(self._wish, self.scale, self.tolerance)
@@ -292,21 +292,21 @@ class Outlook:
 
     @cached_property
     def epsilon(self) -> float:
-        """Differential privacy at `delta` of the charges, and of the reveals and choices set aside."""
-        told = self.reveals + 2 * len(self.choices)  # a choice's winner is found at half the cost of one more
+        """The epsilon of differential privacy at `delta`, for all charges and the reserved reveals and choices."""
+        told = self.reveals + 2 * len(self.choices)  # finding a choice's winner costs half as much as a value
         calibration = Calibration(self._wish.mechanism, self.charges)
         return calibration.epsilon(each=self.epsilon_each, delta=self.delta, told=told)
 
     @property
     def privacy_is_vacuous(self) -> bool:
-        """True if ``exp(epsilon) - 1``, the error bound by privacy alone, is half the range or more."""
+        """True if ``exp(epsilon) - 1``, the error bound from privacy alone, is half the range or more."""
         return self.epsilon >= math.log(1.5)
 
     @property
     def comparison_noise(self) -> float:
         """The noise scale of comparisons of two models: 0, or twice the scores', because one row changes both.
 
-        None unless a noise scale was stated, or scores and differences are decided in the same way.
+        It is 0 unless a noise scale was stated, or scores and differences are decided in the same way.
         """
         compared = self._compared.decides == "evidence"
         like_scores = "noise" in self.stated or self._wish.decides == "evidence" or not compared
@@ -314,7 +314,7 @@ class Outlook:
 
     @cached_property
     def _compared(self) -> Wish:
-        """The same numbers of differences, halved, so that they lie in [0, 1]."""
+        """The plan's numbers for differences of two models, which are halved so that they lie in [0, 1]."""
         wish = self._wish
         if not wish.theory.threshold_level:
             return replace(wish, family="paired", estimate=0.5, spread=None)
@@ -332,16 +332,16 @@ class Outlook:
 
     @property
     def leaves_room(self) -> bool:
-        """True if one reveal, or the class counts of another metric, may be told beside the charges."""
+        """True if one reveal, or another metric's class counts, may be released although all charges may be spent."""
         return self.told_nats >= self._wish.room_nats
 
     @cached_property
     def told_nats(self) -> float:
-        """The nats that may be released beside the charges: reserved and spare ones."""
+        """The nats that may be released in addition to the charges: reserved and spare nats."""
         return self.set_aside + self.spare_nats
 
     def gates(self, certificate: Certificate) -> Certificate:
-        """Return the certificate of gates that goes with one of checks."""
+        """Return the certificate of gates that corresponds to a certificate of checks."""
         fixed = 0.0 if certificate.decides == "distance" else certificate.fixed_threshold
         return replace(certificate, shares=Shares(1.0, 1.0), fixed_threshold=fixed, threshold_sds=0.0)
 
@@ -367,9 +367,9 @@ class Outlook:
         )
 
     def may_tell(self, nats: float) -> bool:
-        """Return True if the plan keeps its tolerance up to the last charge with these nats released beside them.
+        """Return True if the plan, with these nats released as well, keeps its tolerance up to the last charge.
 
-        By nothing that a later version may plan by: what a ledger keeps is checked by it.
+        It uses no rule that a later version may plan by differently, because it verifies the numbers of a ledger.
         """
         least, spare, scores = self.set_aside, nats - self.set_aside, self.scores
         if abs(spare) <= _SAME * (1.0 + least):

@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # nats
 class Plan(Outlook):
     """A plan: the promise of a guarded holdout, given three of rows, queries, charges and tolerance.
 
-    For a guard, which counts its rows, leave `rows` out; the numbers of such a plan are known once it has them.
+    Leave `rows` out of a plan for a guard, which counts its rows; the plan's numbers are known from then on.
 
     With probability at least `confidence`, every released interval contains the population value, for all
     adaptively chosen queries at once (the transcript code, which needs no privacy). Up to `estimate`, an agreed
@@ -52,7 +52,7 @@ class Plan(Outlook):
         the metric at `estimate`. Charges and tolerance are chosen so that a search with such priors is answered to its
         last question with probability 0.95, if rows and tolerance allow it.
     reveals : int, optional
-        Number of reveals, at least 0, whose most expensive outcomes are reserved beside the charges. Further reveals
+        Number of reveals, at least 0. Their most expensive outcomes are reserved, apart from charges. Further reveals
         are answered as long as the promises allow.
     choices : sequence of int, optional
         Number of candidates of each reserved choice.
@@ -73,11 +73,11 @@ class Plan(Outlook):
     pair_spread : float, optional
         Likewise for the difference of two models, in the metric's unit; by default as large as one model's.
     final_share : float, optional
-        Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75, and 0 if only gates are
-        asked, who then have no final. With 1 nothing but a final can be asked: for a guard of one search.
+        Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75. If only gates are
+        asked it is 0, and there is no final. With 1 only a final can be asked: for a guard of one search.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
-        The plan states what an honest board keeps; each series has `charges`, by default 2.
+        The plan states the tolerance of a board of honest claims; each series has `charges`, by default 2.
     gates : bool
         True if only gates are asked. Then `tolerance` is the difference that they show nine times in ten, up to the
         last charge; see :meth:`shown_difference`.
@@ -88,9 +88,9 @@ class Plan(Outlook):
     greater_is_better : bool
         True if a larger value of the metric is better.
     family : {"binomial", "mean", "bounded", "bounded-difference", "ratio"}
-        Mean of 0/1 losses; mean of losses within the bounds, whose rows decide by their evidence; statistic with the
-        exponential moments of such a mean; bounded differences; or a ratio of means, such as an F, decided by evidence
-        and without noise: `rows` are then those that count in it.
+        "binomial" is a mean of 0/1 losses, "mean" one of losses within the bounds, decided by the rows' evidence.
+        "bounded" has the exponential moments of such a mean, "bounded-difference" only bounded differences. "ratio" is
+        a ratio of means, such as an F score, decided by evidence without noise; `rows` are those that count in it.
     influence, variation : float
         ``rows * max c_r`` and ``rows * sum c_r**2``, with c_r the largest change from replacing row r, as a fraction
         of the range; both 1 for a mean.
@@ -102,8 +102,8 @@ class Plan(Outlook):
     stated : tuple of str
         Names of the stated numbers; the others were derived, and a later version may derive other values.
     epsilon : float
-        Differential privacy of the holdout at `delta`; without finals, and without comparisons unless their noise is
-        that of scores.
+        The epsilon of the holdout's differential privacy at `delta`. It does not cover finals, and it covers
+        comparisons only if their noise is scaled like that of scores.
 
     Raises
     ------
@@ -115,9 +115,9 @@ class Plan(Outlook):
     Notes
     -----
     The threshold at a prior is z standard deviations of an honest deviation, ``sqrt(a (1 - a) / n + prior_error**2)``.
-    An honest search of all queries exceeds none with probability 0.95 at ``z = Phi^-1(1 - 0.05 / (2 queries))``. A
+    At ``z = Phi^-1(1 - 0.05 / (2 queries))`` an honest search exceeds no threshold with probability 0.95. A
     smaller tolerance has a smaller z, at least 1. The tolerance is the half-width of an agreed answer's interval before
-    the last charge, after others that were all of the dearest; before that it is narrower.
+    the last charge, if all earlier charges were of the largest cost; earlier intervals are narrower.
 
     References
     ----------
@@ -257,17 +257,17 @@ class Plan(Outlook):
         self.tolerance = limit or derived
         if self._wish.tolerance is None and self.tolerance != derived:
             raise InputError(
-                "claims have no tolerance, for their intervals grow with what is told; got "
-                f"tolerance={self.tolerance!r}, and {derived:g} is what a board of honest claims keeps; leave it out"
+                "claims have no tolerance, because their intervals widen with each answer told; got "
+                f"tolerance={self.tolerance!r}, but a board of honest claims keeps {derived:g}; leave it out"
             )
         self.noise = self._wish.scale(self._numbers) * self.span
         self.delta = 1.0 / self.rows**2 if delta is None else delta
         own, shared = self._wish.charge_nats, self.shared
         if shared.view and not self._is_kept and own > shared.charge_nats + _ROUNDING:
             raise PlanError(
-                f"a charge of another metric of these rows may cost {shared.charge_nats:.2f} nats, as the guard's plan "
-                f"reckons with; this one's costs up to {own:.2f}; nothing was made; make the guard with it, and ask "
-                "for the others with on()",
+                f"a charge of another metric of these rows may cost at most {shared.charge_nats:.2f} nats in the plan "
+                f"of the guard; for this metric it costs up to {own:.2f}; nothing was made; make the guard with this "
+                "metric, and ask about the others with on()",
                 {},
             )
 
@@ -291,6 +291,7 @@ class Plan(Outlook):
             tolerance=self.tolerance / (2.0 * self.span),
             fixed_threshold=None if scores.fixed_threshold is None else scores.fixed_threshold / 2.0,
             threshold_sds=scores.threshold_sds if wish.decides == "evidence" else 0.0,
+            prior_error=wish.prior_error or 0.0,
             least_threshold=min(wish.deviation_sd(self.rows), 1.0),
             shares=shares,
             estimate=0.5,
@@ -305,7 +306,7 @@ class Plan(Outlook):
     # ---- records
 
     def record(self) -> dict[str, Any]:
-        """Return everything the plan rests on, as JSON can write it; :meth:`kept` gives the same plan."""
+        """Return all that determines the plan, in types that JSON can store; :meth:`kept` makes the same plan of it."""
         added: dict[str, Any] = {}
         if self._wish.theory.threshold_level:  # editions that did not know them wrote none
             added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
@@ -362,7 +363,7 @@ class Plan(Outlook):
     def __getattr__(self, name: str) -> Any:
         if name in Outlook.__annotations__ and name != "stated":
             raise InputError(
-                "a plan has numbers once three of rows, queries, charges and tolerance are stated; got "
+                "a plan has numbers only when three of rows, queries, charges and tolerance are stated; got "
                 f"{', '.join(self.stated) or 'none'}; state more, or give the plan to a guard"
             )
         raise AttributeError(name)

@@ -39,7 +39,7 @@ def renewed(
     Raises
     ------
     PlanError
-        If the rows cannot keep it.
+        If the new rows cannot keep the promise.
     """
     stated = plan.wished() | {
         "queries": plan.queries if queries is None else queries,

@@ -62,7 +62,7 @@ def _questions(plan: Outlook) -> tuple[str, list[Row]]:
 
 
 def _widths(plan: Outlook) -> tuple[str, list[Row]]:
-    """Return how far the true value may be from an answer, with each number of charges."""
+    """Return how far the true value may be from an answer, after several numbers of charges."""
     if plan.certifies:
         return "What is shown nine times in ten", _shown(plan)
     heading = f"How wide the answers are, at scores near {plan.estimate:g}"
@@ -92,7 +92,7 @@ def _widths(plan: Outlook) -> tuple[str, list[Row]]:
 
 
 def _advice(plan: Outlook) -> tuple[str, list[Row]]:
-    """Return what would narrow the answers, the change that helps most first, and what wider ones would buy."""
+    """Return what would narrow the answers, the change that helps most first, and the charges that wider ones allow."""
     rows = [
         (words, f"answers within {tolerance:g}" + " (helps most)" * (not place))
         for place, (words, tolerance) in enumerate(narrower(plan))

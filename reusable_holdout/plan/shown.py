@@ -14,7 +14,7 @@ from reusable_holdout.plan.numbers import bisected
 __all__ = ["shown_difference"]
 
 _CHANCE = 0.1  # of not showing it
-_SDS = 1.2816  # a normal variable is above minus as many standard deviations nine times in ten
+_SDS = 1.2816  # nine times in ten a normal variable is above its mean minus this many standard deviations
 _ACCURACY = 2.0**-24  # of the range
 
 
@@ -24,12 +24,12 @@ def shown_difference(
 ) -> float:
     """Return the distance to a named value at which a gate says "better" nine times in ten.
 
-    The value itself lies at `estimate`; of a difference of two models the named value does.
+    The population value is taken to be the certificate's `estimate`; for a difference of two models the named value is.
 
     Parameters
     ----------
     certificate : Certificate
-        Of gates.
+        Certificate of gates.
     length : float
         Description length of the question.
     standard_error : float
@@ -76,7 +76,7 @@ def _unlucky(true: float, spread: float, count: float, rows_of: Callable[..., Ev
 
 
 def _signs(mean: float, spread: float, count: float) -> EvidenceRows:
-    """Return rows of 0, 1/2 and 1 with this mean, of which those that are not 1/2 are four times the squared spread."""
+    """Return rows of 0, 1/2 and 1 with this mean; the share of rows other than 1/2 is four times the squared spread."""
     lead = 2.0 * mean - 1.0
     differing = min(max(4.0 * spread**2, abs(lead)), 1.0)
     shares = np.array([differing - lead, 2.0 - 2.0 * differing, differing + lead]) / 2.0
@@ -84,7 +84,7 @@ def _signs(mean: float, spread: float, count: float) -> EvidenceRows:
 
 
 def _graded(mean: float, spread: float, count: float) -> EvidenceRows:
-    """Return rows at three nodes, which have a normal distribution's first five moments, where these fit in [0, 1]."""
+    """Return rows of three values with the first five moments of a normal distribution, if they fit in [0, 1]."""
     width = math.sqrt(3.0) * spread
     if not width <= mean <= 1.0 - width:
         return likely_rows(mean, spread, count)

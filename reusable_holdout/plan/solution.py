@@ -33,10 +33,10 @@ def solved(wish: Wish, *, scale: Scale, kept: bool = False) -> Numbers:
     missing = [name for name, value in numbers.items() if value is None]
     if len(missing) > 1 and wish.asks == "claims":
         unnamed = " and ".join(name for name in missing if name != "tolerance")
-        raise InputError(f"a board of claims needs rows and queries; {unnamed} is missing; name it")
+        raise InputError(f"a board of claims needs rows and queries; state what is missing: {unnamed}")
     if len(missing) > 1:
         raise InputError(
-            "give three of rows, queries, charges and tolerance, so that the fourth can be derived; "
+            "give three of rows, queries, charges and tolerance, from which the fourth is derived; "
             f"missing are {', '.join(missing)}"
         )
     for name in missing:
@@ -47,7 +47,7 @@ def solved(wish: Wish, *, scale: Scale, kept: bool = False) -> Numbers:
 
 
 def _derived(wish: Wish, name: str, others: dict[str, Any], span: float) -> float | None:
-    """Return the number that serves best beside the others; if no number of charges serves, the nearest one."""
+    """Return the best value of one number, given the others; if no number of charges serves, the nearest one."""
 
     def would_do(**found: float) -> bool:
         return wish.serves(Numbers(**(others | found)))
@@ -87,7 +87,7 @@ def nearest(wish: Wish, scale: Scale, *, widest: float = MOST_TOLERANCE) -> dict
         near["choices"] = 0
     if wish.charges is not None:
         near["charges"] = largest(lambda charges: would_do(charges=charges), wish.charges)
-    if wish.queries is not None:  # as many as there are charges, where they are fewer; else fewer of them
+    if wish.queries is not None:  # if they are fewer than the charges, as many as these; else fewer
         least = wish.charges or 1
         most = max(wish.queries, least)
         near["queries"] = largest(lambda queries: would_do(queries=queries), most, least=least)
@@ -95,8 +95,8 @@ def nearest(wish: Wish, scale: Scale, *, widest: float = MOST_TOLERANCE) -> dict
 
 
 def _likely_estimate(wish: Wish, would_do: Possible, scale: Scale) -> float | None:
-    """Return the nearest estimate, of two digits of the range, that is better than the wish's and would do."""
-    if wish.family == "ratio":  # whose rows and spread follow from it
+    """Return the nearest better estimate with which the wish can be met, in whole percent of the range; else None."""
+    if wish.family == "ratio":  # its rows and spread follow from the estimate
         return None
 
     def named(percent: int) -> float:
@@ -114,7 +114,7 @@ def _likely_estimate(wish: Wish, would_do: Possible, scale: Scale) -> float | No
 def needs(found: dict[str, float]) -> str:
     """Return the result of :func:`nearest` in words."""
     if not found:
-        return "no single other number mends it; leave out what need not be said"
+        return "changing one number alone does not help; leave out numbers that you do not need"
     words = [_WORDS[name].format(one) for name, one in found.items()]
     for many, single in (("charges", "charge"), ("queries", "query")):
         words = [re.sub(rf"\b1 {many}", f"1 {single}", each) for each in words]
@@ -122,7 +122,7 @@ def needs(found: dict[str, float]) -> str:
 
 
 def _refuse(wish: Wish, scale: Scale) -> NoReturn:
-    """Say which single number would have to change, and to what: with any of them the wish can be met."""
+    """Raise a PlanError that names values of single numbers: with any one of them changed the wish can be met."""
     found = nearest(wish, scale)
     problem = f"no plan keeps {_stated(wish, scale.span)}"
     if wish.charges and wish.queries and wish.charges > wish.queries:
@@ -161,7 +161,7 @@ def _narrowest(would_do: Possible, *, refused: float = 0.0, span: float = 1.0) -
         lambda tolerance: would_do(tolerance=tolerance), kept=MOST_TOLERANCE, refused=refused, relative=1e-5
     )
     while not would_do(tolerance=round_up(kept * span) / span):
-        kept = round_up(kept * span) / span * (1.0 + 1e-4)  # noise follows it, and counts of rows are whole
+        kept = round_up(kept * span) / span * (1.0 + 1e-4)  # noise depends on it, and row counts are whole
     return round_up(kept * span)
 
 
@@ -221,7 +221,7 @@ def _nearest_that_says_something(wish: Wish, scale: Scale) -> dict[str, float]:
 def _widest_derived(span: float) -> float:
     """Return the widest tolerance that a plan derives, as a fraction of the range.
 
-    It is rounded up twice, to three digits.
+    It is rounded up to three digits twice: as a fraction of the range, and in the metric's unit.
     """
     tolerances = (thousandths / 1_000 for thousandths in range(round(1_000 * _WIDEST), 0, -1))
     return next(one for one in tolerances if says_something(round_up(one * span), span))

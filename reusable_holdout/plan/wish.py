@@ -45,13 +45,13 @@ ALLOWANCE = 2
 """Charges of each series of claims, if no other number is stated."""
 
 _NOISE_SHARE = 0.04  # of the tolerance: the reach of the comparison's noise, when the scale is derived
-_NOISE_SHARE_OF_THRESHOLD = 0.08  # of a threshold in standard deviations: likewise
+_NOISE_SHARE_OF_THRESHOLD = 0.08  # likewise, of a threshold in standard deviations
 _NOISE_NATS = 0.3  # reach of the comparison's noise, when evidence is compared and the scale is derived
 _FIXED_NOISE_SHARE = 0.25  # of the threshold, when the threshold is stated
 _FINAL_SHARE_OF_BOARDS = 0.25
 _HONEST = 0.95  # probability that an honest search is answered to its last question
 _COMMON = (1.0, 0.5)  # shares of the holdout's error that the models of one search may have in common
-_MOST_STATES = 64  # charges: no honest search spends more, whose thresholds are at least a standard deviation
+_MOST_STATES = 64  # charges; honest searches spend fewer: thresholds are at least one standard deviation
 _MOST_SPARE = 1024.0  # nats; more would not be told by a thousand reveals
 _SPARE_ACCURACY = 0.01  # nats
 _SLACK = 1e-9  # a tolerance that was derived must pass when it is stated
@@ -61,7 +61,7 @@ Asks = Literal["all", "gates", "claims"]
 
 
 class Numbers(NamedTuple):
-    """Four numbers that are to be kept together; the tolerance is a fraction of the metric's range."""
+    """Four numbers that a plan must keep together; the tolerance is a fraction of the metric's range."""
 
     rows: int
     queries: int
@@ -74,13 +74,13 @@ class Wish:
     """The numbers of a plan in units of the metric's range; a number that was not stated is None.
 
     A wish *holds* when, up to the state before the last charge, every agreed answer at `estimate` is within the
-    tolerance of the population value. It *serves* when, besides, an honest search is answered to its last question with
-    probability 0.95; a number that is derived serves if any does.
+    tolerance of the population value. It *serves* when an honest search is also answered to its last question
+    with probability 0.95; a derived number is one that serves, if there is one.
 
     A threshold is a number of standard deviations of an honest deviation: as many as the tolerance allows, at least
     one (less would charge every third honest question), and at most so many that chance charges one of all honest
-    questions with probability 0.05 (Bonferroni). A wish is *ample* if it has that many; a derived tolerance is, and
-    leaves room for `room_nats` beside the charges.
+    questions with probability 0.05 (Bonferroni). A wish is *ample* if its threshold has that many. A derived
+    tolerance is ample, and leaves room for `room_nats` in addition to the charges.
     """
 
     rows: int | None
@@ -107,12 +107,12 @@ class Wish:
 
     @property
     def theory(self) -> Theory:
-        """Edition that it is certified by."""
+        """Edition of the theory that certifies the plan."""
         return edition(self.shared.theory)
 
     @property
     def certifies(self) -> bool:
-        """True if only gates are asked, which certify what was named: then its tolerance is what they show."""
+        """True if only gates are asked and they certify the named value; the tolerance is the difference they show."""
         return self.asks == "gates" and self.theory.gates_certify
 
     @property
@@ -122,7 +122,7 @@ class Wish:
         return usual_final_share(self.theory, self.asks) if stated is None else stated
 
     def most_sds(self, queries: int) -> float:
-        """Return the largest threshold in standard deviations of an honest deviation; 0 if it is no number of these."""
+        """Return the largest threshold in standard deviations of an honest deviation; 0 if it is not set in these."""
         level = self.theory.threshold_level
         if not level or self.asks != "all" or self.threshold is not None or self.final_share == 1.0:
             return 0.0
@@ -130,7 +130,7 @@ class Wish:
 
     @lru_cache(maxsize=4096)  # noqa: B019 - a wish is small, and equal ones share what was found
     def threshold_sds(self, numbers: Numbers) -> float:
-        """Return the threshold that the tolerance allows, in standard deviations; 0 if it is no number of these."""
+        """Return the threshold that the tolerance allows, in standard deviations; 0 if it is not set in these."""
         most = self.most_sds(numbers.queries)
         if self.kept_sds is not None or not most:
             return self.kept_sds or 0.0
@@ -153,7 +153,7 @@ class Wish:
 
     @property
     def row_spread(self) -> float:
-        """Standard deviation of a row's term: the stated guess, or the largest there is at `estimate`."""
+        """Standard deviation of a row's term: the stated guess, or the largest possible one at `estimate`."""
         most = math.sqrt(self.estimate * (1.0 - self.estimate))
         return most if self.spread is None else min(self.spread, most)
 
@@ -201,7 +201,7 @@ class Wish:
         return room / tails.comparison
 
     def certificate(self, numbers: Numbers) -> Certificate:
-        """Return the certificate of a check, or of what else the plan is for."""
+        """Return the certificate of the questions that the plan is for: checks, gates or claims."""
         return self._certificate(numbers, self.threshold_sds(numbers))
 
     def _certificate(self, numbers: Numbers, sds: float) -> Certificate:
@@ -291,12 +291,12 @@ class Wish:
     def shown(self, certificate: Certificate, length: float, *, signs: bool = False) -> float:
         """Return the difference that a gate shows nine times in ten at a description length."""
         error, pairs = self.standard_error(certificate.bound.rows), self.family == "paired"
-        any_tolerance = replace(certificate, tolerance=1.0)  # it is the same at each, and found once
+        any_tolerance = replace(certificate, tolerance=1.0)  # the result is the same for all, and cached once
         return shown_difference(any_tolerance, length, error, pairs=pairs, signs=signs)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - likewise
     def spare_nats(self, numbers: Numbers) -> float:
-        """Return the nats that reveals and choices may cost, beside all charges, while a plan keeps these numbers."""
+        """Return the nats that reveals and choices may cost in addition to all charges if a plan keeps its numbers."""
         if self.asks == "claims" or self.final_share == 1.0:
             return 0.0  # the intervals of claims grow with all that is told; and a final alone leaves nothing to tell
 
@@ -323,14 +323,14 @@ class Wish:
         return certificate.final_half_width(length=length, estimate=self.estimate)
 
     def ample(self, numbers: Numbers) -> bool:
-        """Return True if these numbers serve, with the largest threshold that a plan has."""
+        """Return True if these numbers serve (see :meth:`serves`) with the largest threshold that a plan uses."""
         return self.threshold_sds(numbers) >= self.most_sds(numbers.queries) and self.serves(numbers)
 
     def serves(self, numbers: Numbers) -> bool:
         """Return True if these numbers can be promised, and an honest search gets to its last question."""
         if not self.holds(numbers):
             return False
-        # gates and claims are not charged for a prior's deviation; a threshold that stays is the user's choice
+        # gates and claims are not charged for a prior's deviation; a fixed threshold is the user's choice
         is_free = self.asks != "all" or self.final_share == 1.0
         is_free = is_free or self.fixed_threshold(numbers.rows) is not None
         return is_free or self.honest(numbers) >= _HONEST
@@ -341,7 +341,7 @@ class Wish:
 
     @lru_cache(maxsize=4096)  # noqa: B019 - likewise
     def search(self, numbers: Numbers, asked: int | None = None) -> NDArray[np.float64]:
-        """Return the distribution of an honest search's charges after `asked` questions, or before the last one."""
+        """Return the distribution of an honest search's charges after `asked` questions, by default before the last."""
         certificate, shown = self.certificate(numbers), min(numbers.charges, _MOST_STATES)
         at, each = self.estimate, certificate.charge_nats
         told = (certificate.threshold(at, charges=made, nats=each * made) for made in range(shown))
@@ -354,11 +354,11 @@ class Wish:
         asked = numbers.queries - 1 if asked is None else asked
         laws = [charges_of_a_search(thresholds, queries=asked, common=one, **deviations) for one in _COMMON]
         halted_most = max(laws, key=lambda law: float(law[-1]))
-        none = np.zeros(numbers.charges - shown)  # beyond those shown none is made
+        none = np.zeros(numbers.charges - shown)  # the probability of still more charges
         return np.concatenate([halted_most, none])
 
     def most_charges(self, rows: int, queries: int, tolerance: float) -> int | None:
-        """Return the largest number of charges that serves; if none does, the nearest of those that hold."""
+        """Return the most charges that serve; if none do, the number that holds and is best for an honest search."""
 
         def of(charges: int) -> Numbers:
             return Numbers(rows, queries, charges, tolerance)

@@ -21,7 +21,7 @@ _IN_MEMORY = "memory"  # place of ledgers in the memory of a process
 
 
 def is_gone(ledger: str) -> bool:
-    """Return True if a ledger was a file and no file is there now; False for a server or a folder that is closed."""
+    """Return True if a ledger was a file and no file is there now; False for a server, or if it cannot be looked up."""
     try:
         return Path(ledger).is_absolute() and not Path(ledger).exists()
     except OSError:
@@ -34,7 +34,7 @@ def checked_reason(reason: object) -> str:
     if not any(letter.isalpha() for letter in text) or not text.isprintable() or len(text) > _LONGEST:
         got = "none" if reason is None else repr(reason)[:_LONGEST]
         raise InputError(
-            f"a budget is forgotten for a reason, in words, on one line of at most {_LONGEST} characters; got {got}; "
+            f"forgetting a budget needs a reason in words, on one line of at most {_LONGEST} characters; got {got}; "
             'nothing was forgotten; add one, such as --because "a rehearsal; nothing of it was used"'
         )
     return text
@@ -82,14 +82,14 @@ def forgotten_words(budget: Budget) -> str:
 def reminder(budget: Budget) -> str:
     """Return the warning for a new guard of rows that had a budget."""
     return (
-        f"these rows had a budget in {budget.ledger} (of {budget.made}), {forgotten_words(budget)}; what was told of "
-        "them then is known, so every answer of this guard will say that its rows have another budget"
+        f"these rows had a budget in {budget.ledger} (of {budget.made}), {forgotten_words(budget)}; the answers "
+        "given then are still known, so every answer of this guard will say that its rows have another budget"
     )
 
 
 def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
     """Return the message that names the ledger with the rows' budget, and the next steps if it is there or gone."""
-    # a new guard's own file, if the registry knows it, has lost its ledger
+    # if the registry names the file in which a new guard is made, the earlier ledger there is lost
     lost = not next_epoch and here != _IN_MEMORY
     gone = [one for one in budgets if (lost and one.ledger == here) or is_gone(one.ledger)]
     budget = next((one for one in budgets if one not in gone), budgets[0])
@@ -105,16 +105,16 @@ def refusal(budgets: Sequence[Budget], here: str, *, next_epoch: bool) -> str:
             "resume that ledger with ReusableHoldout.open", "make that guard again, with its settings"
         )
     elif budget.ledger == here:
-        where += ", in an epoch before" if next_epoch else ", which holds no guard any more"
+        where += ", in an earlier epoch" if next_epoch else ", which holds no guard any more"
     elif budget in gone:
         where += ", which is not there any more"
     if budget in gone:
-        todo = "open it where it lies now, if it was moved, or guard fresh rows"
+        todo = "if it was moved, open it in its new place; else guard fresh rows"
     if budget in gone or "://" in budget.ledger:
-        todo += f"; if it is gone for good, say why: {_command([one.ledger for one in gone or [budget]])}"
+        todo += f"; if it is gone for good, state the reason: {_command([one.ledger for one in gone or [budget]])}"
     return (
-        f"rows must have one budget, for a second one voids the promises of both; {part}these rows have one in "
-        f"{where}; nothing was made; {todo}"
+        f"rows must have one budget, because a second one voids the promises of both; {part}these rows have one "
+        f"in {where}; nothing was made; {todo}"
     )
 
 

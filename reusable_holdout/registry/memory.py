@@ -25,7 +25,7 @@ class _Kept(NamedTuple):
 
 
 class _Table:
-    """The budgets of this process; a forked child has its parent's, whose ledgers refuse to be asked there."""
+    """The budgets of this process. A forked child inherits them, but their ledgers refuse to answer in the child."""
 
     def __init__(self) -> None:
         self.key = secrets.token_bytes(32)
@@ -33,7 +33,7 @@ class _Table:
         self._locked = os.getpid(), threading.RLock()
 
     def lock(self) -> threading.RLock:
-        """Return the lock of this process: a thread that no child has may hold the parent's."""
+        """Return a lock made in this process: after a fork, a thread that only the parent has may hold the parent's."""
         if self._locked[0] != os.getpid():
             self._locked = os.getpid(), threading.RLock()
         return self._locked[1]
@@ -64,19 +64,19 @@ class InMemory:
         return Sketcher(self._table.key)
 
     def alone(self) -> contextlib.AbstractContextManager[object]:
-        """Make one guard at a time: of two threads that make the same one, the second finds the first."""
+        """Return a lock, held while a guard is made: a second thread that makes the same guard finds the first one."""
         return self._table.lock()
 
     @staticmethod
     @contextlib.contextmanager
     def resumed() -> Iterator[None]:
-        """Add to an error of settings that do not fit a ledger in memory that it is there."""
+        """Extend the error for settings that do not fit a ledger: say that the ledger is in memory, and what to do."""
         try:
             yield
         except LedgerMismatchError as error:
             raise LedgerMismatchError(
                 f"{error}; this ledger is in memory: each process keeps one budget there for a set of rows, until it "
-                "exits; make the guard with the settings that it has, and go on with it; a simulation sets "
+                "exits; to go on, make the guard with the settings of this ledger; for a simulation set "
                 f"{VARIABLE}=off"
             ) from None
 
@@ -86,7 +86,7 @@ class InMemory:
         return [one.ledger.latest() for one in same]
 
     def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
-        """Give rows a budget in the ledger, unless they have one; return what they, or some of them, have already."""
+        """Give rows a budget in the ledger, unless they have one; return the earlier budgets of any of these rows."""
         found = self.known(sketch)
         if insist or not found:
             self._table.kept.append(_Kept(Budget(ledger, now(), sketch.rows), sketch, self._ledger.latest()))
@@ -101,13 +101,13 @@ class InMemory:
         return [one.budget for one in self._table.kept]
 
     def release(self, sketch: Sketch, ledger: str) -> None:
-        """Take back a claim that came to nothing."""
+        """Remove a claim for which no guard was made."""
         self._table.kept = [one for one in self._table.kept if one.sketch is not sketch]
 
 
 @contextlib.contextmanager
 def registry_of_its_own() -> Iterator[None]:
-    """Know no other budget, on disk or in memory, until the block ends, and leave nothing of it: for demonstrations."""
+    """Use an empty, temporary registry on disk and in memory until the block ends; for demonstrations."""
     before = os.environ.get(VARIABLE)
     with TemporaryDirectory() as folder:
         os.environ[VARIABLE] = folder

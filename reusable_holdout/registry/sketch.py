@@ -1,4 +1,4 @@
-"""Recognition of equal rows: numbers for values and rows, equal in every container, and sketches of sets of rows.
+"""Recognition of equal rows: 64-bit words of values, the same in every container, and sketches of sets of rows.
 
 A sketch is a few thousand keyed numbers that tell whether two sets of rows overlap.
 """
@@ -20,21 +20,21 @@ _WIDE = np.uint64(0x9E3779B97F4A7C15)
 _KNOWN = 1 << 18  # texts whose word is kept
 
 _KEPT = 1024  # numbers of each part
-_TELLING = 4  # columns whose values tell rows apart by themselves
-_REPEATED = 0.1  # of the rows at most: values of such a column
+_TELLING = 4  # most columns of a sketch; the values of each of them tell most rows apart
+_REPEATED = 0.1  # largest share of the rows whose value in such a column occurred before
 _WHOLE = float(1 << 64)
-_FEWEST = 3  # numbers in common that are no accident
-_OF_ROWS, _OF_VALUES = 0.02, 0.2  # in common by chance: rows of one population, values of a column
-_ROUGHLY = 8.0  # times as many are looked at as are kept
+_FEWEST = 3  # least count of numbers in common that is taken for more than chance
+_OF_ROWS, _OF_VALUES = 0.02, 0.2  # share in common by chance: rows of one population, values of a column
+_ROUGHLY = 8.0  # times as many hashes are looked at as are kept
 
 
 class Words:
-    """Values as words of 64 bits, the same for 1, 1.0 and True, and for all that is missing.
+    """A converter of values to 64-bit words: 1, 1.0 and True have the same word, and so have all missing values.
 
     Parameters
     ----------
     key : bytes
-        For what is no number: without it the words of texts say nothing.
+        Key for values that are not numbers: without it the words of texts reveal nothing.
     """
 
     def __init__(self, key: bytes = b"") -> None:
@@ -91,7 +91,7 @@ def _of_floats(values: NDArray[np.float64]) -> NDArray[np.uint64]:
 
 
 def _of_integers(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return words of integers, by their floats if these are exact; 64-bit names are hashed as integers."""
+    """Return a 64-bit word for each integer: that of the equal float, or its own if no float is equal."""
     words = _of_floats(values.astype(np.float64))
     if values.size and (int(values.max()) > _EXACT or int(values.min()) < -_EXACT):
         wide = (values > _EXACT) | (values < -_EXACT)
@@ -117,7 +117,7 @@ def siphash(key: bytes, words: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint6
     key : bytes
         Key of 16 bytes.
     words : iterable of numpy.ndarray of shape (messages,)
-        The first word of each message, the second, ...
+        An array of the messages' first words, one of their second words, and so on.
 
     References
     ----------
@@ -166,8 +166,8 @@ def _rotated(words: NDArray[np.uint64], bits: int) -> NDArray[np.uint64]:
 class Part(NamedTuple):
     """The smallest of the hashes of whole "rows", or of the "values" of one column, digested and sorted.
 
-    `rate` is the share of all hashes that are below the largest one kept, 1 if all are; `distinct` how many values
-    there are, about; `repeated` the share of the rows whose value another one had before, about.
+    `rate` is the share of all possible hashes up to the largest that is kept; 1 if all hashes are kept. `distinct` is
+    about the number of different values, and `repeated` about the share of rows whose value an earlier row had.
     """
 
     kind: str
@@ -184,7 +184,7 @@ class Sketch(NamedTuple):
     ----------
     rows : int
     total : str
-        Digest of all rows whatever their order, or, of labels alone, in order.
+        Digest of all rows, the same in any order; for labels alone, a digest that depends on their order.
     parts : tuple of Part
     """
 
@@ -217,7 +217,7 @@ def _share(mine: Part, theirs: Part) -> float:
 
 
 class Sketcher:
-    """Makes the sketch of rows that come piece by piece.
+    """A maker of the sketch of rows that come piece by piece.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Sketcher:
         self._whole, self._columns = _Least(), list[_Least]()
 
     def add(self, columns: Iterable[NDArray[Any]]) -> None:
-        """Go on with the rows of these columns, each of shape (rows,)."""
+        """Add rows, given as columns of shape (rows,)."""
         whole: NDArray[np.uint64] | None = None
         for place, column in enumerate(columns):
             values = mixed(self._words.of(column) ^ self._salt)
@@ -245,7 +245,7 @@ class Sketcher:
             whole = values if whole is None else np.add(whole, values, out=whole)
         if whole is None:
             return
-        rows = mixed(whole)  # for any order and names of columns
+        rows = mixed(whole)  # the same for any order and names of columns
         self._rows += len(rows)
         self._sum = (self._sum + int(rows.sum(dtype=np.uint64))) % (1 << 64)
         self._whole.add(rows)
@@ -253,7 +253,7 @@ class Sketcher:
     def sketch(self) -> Sketch:
         """Return the sketch of all rows so far."""
         telling = [least for least in self._columns if least.tells and least.repeated <= _REPEATED]
-        telling.sort(key=lambda least: int(least.hashes[0]))  # the same, if columns are added or left out
+        telling.sort(key=lambda least: int(least.hashes[0]))  # the same if others are added or left out
         parts = [self._part("rows", self._whole), *(self._part("values", one) for one in telling[:_TELLING])]
         total = self._words.digest(f"{self._rows} rows {self._sum}".encode()).hex()
         return Sketch(self._rows, total, tuple(parts))
@@ -269,7 +269,7 @@ class Sketcher:
 
 
 class _Least:
-    """The smallest of all hashes that came, each once, and how often each came; whether values may tell rows apart."""
+    """The smallest different hashes so far and the count of each; `tells` is True if the values may tell rows apart."""
 
     def __init__(self) -> None:
         self.tells = True
@@ -281,7 +281,7 @@ class _Least:
             few = values[values <= self.hashes[-1]]
         else:
             few = values[values < np.uint64(min(_ROUGHLY * _KEPT / max(len(values), 1), 0.99) * _WHOLE)]
-            if len(np.unique(few)) < _KEPT:  # many are the same, or all are few
+            if len(np.unique(few)) < _KEPT:  # many are equal, or there are few in all
                 few = values
         times = np.concatenate([self._times, np.ones_like(few, dtype=np.int64)])
         hashes, times = _counted(np.concatenate([self.hashes, few]), times)

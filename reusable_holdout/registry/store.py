@@ -60,11 +60,11 @@ class Budget(NamedTuple):
         Time in UTC.
     rows : int
     forgotten : bool
-        True if its owner had it forgotten.
+        True if its owner marked it as forgotten.
     share : float
-        Estimated share of the rows asked about that it has.
+        Estimated share of the rows in question that have this budget.
     forgotten_at, because : str
-        Time in UTC and reason; empty if it was not forgotten, or by a version that did not ask.
+        Time in UTC and reason; empty if it was not forgotten, or by a version that kept no reason.
     """
 
     ledger: str
@@ -114,7 +114,7 @@ class Registry:
 
     @classmethod
     def of_user(cls, *, may_be_new: bool = True) -> Self | None:
-        """Return the user's own: where the environment says, else in the system's state folder; None if it is off."""
+        """Return the user's registry, in the folder that the environment names, or the state folder; None if off."""
         named = os.environ.get(VARIABLE, "")
         if named == _OFF:
             return None
@@ -135,18 +135,18 @@ class Registry:
         return Sketcher(self._key)
 
     def alone(self) -> contextlib.AbstractContextManager[None]:
-        """Make one guard at a time: of two that are made at once on one ledger, the second finds the first."""
+        """Return a lock, held while a guard is made: a second process that makes one on the ledger finds the first."""
         return locked(self._lock, functools.partial(_unusable, self._lock))
 
     def claim(self, sketch: Sketch, ledger: str, *, insist: bool = False) -> list[Budget]:
-        """Give rows a budget in a ledger, unless they have one: of two processes that race one does.
+        """Give rows a budget in a ledger, unless they have one; if two processes race, only one of them does.
 
         Parameters
         ----------
         sketch : Sketch
         ledger : str
         insist : bool
-            Give them another one.
+            True to give the rows another budget even if they have one.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class Registry:
             return shared(sketch, _known(connection))
 
     def release(self, sketch: Sketch, ledger: str) -> None:
-        """Take back the last claim, which came to nothing; earlier budgets, and forgotten ones, stay."""
+        """Remove the last claim, for which no guard was made; earlier budgets, and forgotten ones, stay."""
         with self.connected() as connection:
             named = "SELECT max(id) FROM budgets WHERE total = ? AND ledger = ? AND NOT forgotten"
             found = connection.execute(named, (sketch.total, ledger)).fetchone()
@@ -190,7 +190,7 @@ class Registry:
         ----------
         sketch : Sketch
         fact : tuple of str and float, optional
-            A fact that is about to be told, and its nats: it is remembered before anybody hears it.
+            A fact that is about to be released, and its nats; it is stored before it is released.
         """
         with self.connected() as connection:
             if fact is not None:

@@ -28,13 +28,13 @@ _HEADS = (
 
 
 def answers_table(found: Findings) -> str:
-    """Return the HTML table of answers in order; a long one shows charged or requested and recent answers only."""
+    """Return the HTML table of the answers in order; if it is long, older answers that only agreed are left out."""
     shown = _shown(found.history)
     left_out = len(found.history) - len(shown)
     heads = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in _HEADS)
     about = f"{len(found.history):,} answers in the order they were released"
     if left_out:
-        about += f"; {left_out:,} that agreed are left out, and stand in the ledger's history"
+        about += f"; {left_out:,} older ones are left out, and stand in the ledger's history"
     lines = "\n".join(map(_line, shown.itertuples()))
     return f"""<div class="scroll" tabindex="0" role="region" aria-label="{about}"><table>
 <thead><tr>{heads}</tr></thead><tbody>

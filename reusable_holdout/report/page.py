@@ -1,4 +1,4 @@
-"""The page of the report: the guard, its rest of the budget, its answers, and their meaning."""
+"""The page of the report: the guard, the budget that is left, the answers, and their meaning."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def report_page(ledger: str | Path) -> tuple[str, Verification]:
     Returns
     -------
     str
-        HTML that needs no other file. Of a ledger that is not sound it tells what is wrong, and no answer.
+        HTML that needs no other file. For a ledger that is not sound it shows the problems, and no answers.
     Verification
 
     Raises

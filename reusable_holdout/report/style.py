@@ -1,4 +1,4 @@
-"""Style of the report: light and dark as the reader's system says, narrow screens and paper too."""
+"""The style sheet of the report: light or dark as the reader's system is set, also for narrow screens and paper."""
 
 __all__ = ["STYLE"]
 

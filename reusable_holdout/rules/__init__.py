@@ -1,8 +1,8 @@
 """The rules that pick the outcome of a check or a gate from the rows.
 
-A plan fixes its rule once, by metric and noise. A rule has a public half and a private half. The public half says how
-far the population value can be from an outcome; verification uses nothing else. The private half measures the rows
-outside the ledger's lock, and compares inside it.
+The metric and the noise of a plan determine its rule, which never changes. A rule has a public half and a private half.
+The public half says how far the population value can be from an outcome; verification uses nothing else. The private
+half measures the rows outside the ledger's lock, and compares inside it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def difference(new: Integers, old: Integers) -> Integers:
 
 
 class Distance:
-    """The rule that compares the score with the prior; other rules derive from it what they do not decide otherwise.
+    """The rule that compares the score with the prior; the other rules inherit from it what they do not override.
 
     Releases are (epsilon, delta)-differentially private as the plan states. The intervals are valid by the transcript
     code, for any noise. A charged deviation is released as a cell, with noise of its own. See Dwork, Feldman, Hardt,
@@ -75,7 +75,7 @@ class Distance:
     Parameters
     ----------
     certificate : Certificate
-        Of the plan of the checks, or of the gates.
+        The plan's certificate of checks, or of gates.
     gate : bool
         True for the rule of gates, which bound one side only.
     """
@@ -85,7 +85,7 @@ class Distance:
 
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
         self.certificate, self.gate = certificate, gate
-        self.certifies = gate and certificate.theory.gates_certify  # what was named, not a value near it
+        self.certifies = gate and certificate.theory.gates_certify  # the named value itself, not one near it
         #: The sign of the deviations that are charged: 0 for both; for a gate, and for evidence, the better side.
         self.direction = 1 if gate or self.by_rows else 0
         is_fixed = certificate.decides == "distance" and certificate.fixed_threshold is not None
@@ -106,7 +106,7 @@ class Distance:
     def units(
         self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
     ) -> Floats:
-        """Return the step in which the outcomes of each question are counted: its threshold, read from a table."""
+        """Return the unit of each question's outcomes: its threshold."""
         if tolerances is None:
             if self.certificate.is_constant:
                 return np.asarray(self.certificate.constant_threshold(priors, beyond))
@@ -119,9 +119,9 @@ class Distance:
     ) -> float:
         """Return the unit of one question's outcomes, as `units` does.
 
-        Inside a batch an earlier charge may have made a tolerance of its own too narrow. To refuse it then would tell
-        that there was a charge and take it back; so the least threshold serves, and the interval says how wide it has
-        become.
+        In a batch, an earlier charge may have made the question's own tolerance too narrow to keep. A refusal then
+        would reveal that charge and take it back. So the least threshold is used instead, and the interval says how
+        wide it has become.
         """
         if tolerance is None:
             if self.certificate.is_constant:
@@ -139,13 +139,13 @@ class Distance:
         return float(self.certificate.threshold_of_length(prior, length, tolerance=tolerance, least=least))
 
     def agreed(self, priors: Floats | float, units: Floats | float, length: float) -> Interval:
-        """Return the intervals of checks that were not charged: of all values within threshold and noise."""
+        """Return the intervals of checks that were not charged, around all values within threshold and noise."""
         return self._around(
             priors, units + self.certificate.comparison_tail, length, self.certificate.shares.agreed
         )
 
     def accepted(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of an accepted gate: from the prior, or from the bound that is certified by it, to 1."""
+        """Return the interval of an accepted gate: from the named value, or from the bound that it certifies, to 1."""
         if self.certifies:
             return Interval(prior, 1.0)
         share = self.certificate.shares.charged
@@ -153,7 +153,7 @@ class Distance:
         return Interval(low, 1.0)
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return the interval of a gate that was not accepted: all values, or those up to the bound of the prior."""
+        """Return the interval of a gate that was not accepted: all values, or those up to an upper bound."""
         if self.certifies:
             return Interval(0.0, 1.0)
         _, high = self.agreed(prior, unit, length)
@@ -174,12 +174,12 @@ class Distance:
         return self._code.nats[told.place] if fits else None  # type: ignore[index]
 
     def value(self, place: int, prior: float, unit: float) -> float:
-        """Return the value that is released with a charge: the cell's middle, of an open cell its near end."""
+        """Return the value that is released with a charge: the middle of the cell, or the near end of an open cell."""
         near, far = self._cell(place, prior, unit)
         return near if math.isinf(self._code.cells[place].far) else (near + far) / 2.0
 
     def _step(self, unit: float) -> float:
-        """Return the width of the nearest cell: the threshold, which may be far smaller at a prior near 0 or 1."""
+        """Return the unit of the cells: the threshold, or that at `estimate` if larger, as at priors near 0 or 1."""
         return max(unit, self.certificate.threshold_at_estimate)
 
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
@@ -197,7 +197,7 @@ class Distance:
         """Return the ends of the holdout's possible values for a released cell, including the reach of the noise."""
         tail, cell = self.certificate.answer_tail, self._code.cells[place]
         near, far = self._cell(place, prior, unit)
-        if cell.near <= 1.0:  # also told for a value that noise has brought nearer
+        if cell.near <= 1.0:  # it is also told if noise has moved the value nearer to the prior
             deviation = unit - self.certificate.comparison_tail
             near = prior - cell.side * (deviation if deviation > tail else -tail)
         else:
@@ -226,7 +226,7 @@ class Distance:
     ) -> Compared:
         """Return the numbers that the sparse vector compares; `named` are the priors on the grid.
 
-        They are scores with their priors, up to the thresholds, or with the least that certifies the priors.
+        Scores are compared with priors up to the thresholds or, for gates that certify, with the least passing scores.
         """
         if self.certifies:
             level = self.certificate.log_level(length, self.certificate.shares.charged)
@@ -237,11 +237,11 @@ class Distance:
         return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
 
     def score(self, weighed: Integers) -> int:
-        """Return the score, on the grid, of what one question is decided on."""
+        """Return the score of one question on the grid, from the numbers that decide it."""
         return int(weighed[0])
 
     def place(self, weighed: Integers, noisy: float, prior: float, unit: float, length: float) -> Told:
-        """Return the charge of a check whose noisy value is this: its cell."""
+        """Return the cell that a charged check releases, given the noisy value."""
         return Told(CELL, self._code.place((prior - noisy) / self._step(unit)))
 
 

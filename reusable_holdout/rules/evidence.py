@@ -20,14 +20,14 @@ _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
 
 
 class WithinTolerance(Distance, ABC):
-    """The base of rules whose agreed answers lie within the tolerance of the prior, by the rows themselves."""
+    """The base of rules that agree only if the rows certify a value within the tolerance of the prior."""
 
     by_rows: ClassVar[bool] = True
 
     def tolerances(self, stated: Floats | None, beyond: Floats, length: float) -> Floats:
         """Return the stated tolerances, or those that keep the thresholds at this description length.
 
-        A gate that certifies what was named has none: in their place are the nats that its bets are for.
+        A gate that certifies the named value has no tolerance: the nats of evidence that it needs are returned instead.
         """
         if self.certifies:
             return np.full(len(beyond), self.certificate.needed(length, self.certificate.shares.charged))
@@ -91,23 +91,23 @@ class ByEvidence(WithinTolerance):
     """The rule that agrees if the rows' evidence certifies the prior within the tolerance, else releases a cell.
 
     Agreement is the only outcome that uses the evidence, so the deciding set may depend on the rows in any way. Its
-    width follows the spread of this metric on these rows, and nothing is declared. The sparse vector's noise acts on
-    the evidence, in units of what one row can change of it. The cells of a charge are half tolerances. The nearest
-    cells begin at the prior itself, because a charged answer may deviate little and spread much. See Waudby-Smith and
-    Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
+    width follows the spread of this metric on these rows, which nobody declares. The sparse vector's noise acts on the
+    evidence, in units of the largest change by one row. The cells of a charge are half tolerances. The nearest cells
+    begin at the prior itself, because rows that deviate little from it may still be charged if they spread much. See
+    Waudby-Smith and Ramdas (2024), "Estimating means of bounded random variables by betting", JRSSB 86.
 
-    A gate's "yes" needs evidence that the population value is at least what was named; a "no" says nothing. Before the
-    fourth edition a "yes" bounded it by what was named less the tolerance, and a "no" from the other side, because rows
-    of 0 and 1 have the least evidence of all rows with their mean. Then score and evidence beyond what is needed are
-    compared in units of what one row can change of each, so the lesser of them has the sensitivity of one.
+    A gate's "yes" needs evidence that the population value is at least the named value; a "no" says nothing. Before the
+    fourth edition a "yes" certified the named value less the tolerance, and a "no" an upper bound, because rows of 0
+    and 1 have the least evidence of all rows with their mean. The score's excess and the evidence's were each counted
+    in units of the largest change by one row, so the lesser of the two, which decided, had the sensitivity of one.
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return all values, or those up to the one at which even zeros and ones had enough evidence."""
+        """Return all values, or those up to a bound that holds even for rows of 0 and 1, whose evidence is least."""
         if self.certifies:
             return Interval(0.0, 1.0)
         certificate, evidence = self.certificate, self._evidence(prior, unit)
-        # the noise that made it fall short may have reached as far as the noise that is reckoned with
+        # the comparison allows for the noise's reach, and the noise may have lowered the evidence as far again
         needed = certificate.evidence_needed(evidence, length) + certificate.evidence_tail(evidence)
         reach = evidence.reach(needed, lambda mean: worst_rows(mean, certificate.bound.rows), above=False)
         value = prior + max(certificate.comparison_tail, -reach)
@@ -135,9 +135,9 @@ class ByEvidence(WithinTolerance):
     def weighed(
         self, bound: BoundMetric, measured: Integers, priors: Floats, tolerances: Floats | None
     ) -> Integers:
-        """Return score, evidence and units to a nat of each question; shape (questions, 3).
+        """Return the score, the evidence and its units per nat, of each question; shape (questions, 3).
 
-        A unit of evidence is what a unit of the score's grid is: one row changes both by as many at most.
+        One row changes the evidence by at most as many of its units as it changes the score in units of the grid.
         """
         found = np.empty((len(measured), 3), dtype=np.int64)
         if tolerances is None and self.certifies:
@@ -154,7 +154,7 @@ class ByEvidence(WithinTolerance):
         return found
 
     def _units_of(self, evidence: Evidence | SuitedNull) -> int:
-        """Return units of evidence to a nat; 0 where no row can change it, or each so little that none counts."""
+        """Return the units of evidence per nat; 0 if no row can change the evidence, or a nat is less than a unit."""
         change = evidence.sensitivity
         return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
 
@@ -163,8 +163,8 @@ class ByEvidence(WithinTolerance):
     ) -> Compared:
         """Compare the missing evidence with 0: a question is charged if it is 0 or more.
 
-        For a gate the evidence above the needed nats; before the fourth edition, the lesser of this and the score above
-        the named value.
+        For a gate it is the evidence above the needed nats; before the fourth edition, the lesser of this and the
+        score's excess over the named value.
         """
         nats = self.certificate.needed(length, self.certificate.shares.agreed)
         tail = self.certificate.comparison_tail * GRID

@@ -31,7 +31,7 @@ _COLUMNS = 3  # values, weights, counts
 
 
 class Sample(ABC):
-    """Private: what was measured of one question."""
+    """The private measurement of one question."""
 
     score: int  # on the grid
 
@@ -65,10 +65,10 @@ class MeanSample(Sample):
 
 
 class RatioSample(Sample):
-    """Sample that can say by itself whether it certifies an answer, and is packed without the metric."""
+    """A sample that can decide by itself if it certifies an answer, and that is unpacked without the metric."""
 
     def packed(self) -> Integers:
-        """Return the place of its kind, the score, and all else: the length hides how many rows a class has."""
+        """Return the index in `_KINDS`, the score, and the parts; the length hides how many rows a class has."""
         rest = np.concatenate([np.atleast_1d(part) for part in self._parts()])
         return np.concatenate(
             [[_KINDS.index(type(self)), self.score], np.ascontiguousarray(rest).view(np.int64)]
@@ -76,15 +76,15 @@ class RatioSample(Sample):
 
     @abstractmethod
     def _parts(self) -> Iterable[Any]:
-        """Return what is packed beside the score: all integers, or all floats, which are packed bit by bit."""
+        """Return the numbers to pack after the score: all integers, or all floats, which are packed bit by bit."""
 
     @classmethod
     @abstractmethod
     def of(cls, score: int, rest: Integers) -> Self:
-        """Return the sample of a score, and of what was packed beside it."""
+        """Return the sample, given its score and the numbers that were packed after it."""
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the sample's set lies inside what the evidence is for."""
+        """Return True if its confidence set lies within the tolerance of the named value, on the asked sides."""
         low, high = self.ends(left)
         return (
             low <= high
@@ -138,7 +138,7 @@ class CountedSample(RatioSample, Counted):
 
 
 def _exact(one: Ratio, left: EvidenceSet) -> tuple[float, float] | None:
-    """Return the exact interval of a ratio, if its edition has any and its rows allow it."""
+    """Return the exact interval of a ratio; None if the edition has none, or the rows do not allow one."""
     if not left.theory.exact_ratios:
         return None
     return ratio_interval(one.values, one.weights, one.counts, left.nats)
@@ -147,8 +147,8 @@ def _exact(one: Ratio, left: EvidenceSet) -> tuple[float, float] | None:
 def _least(ratios: tuple[Ratio, ...], left: EvidenceSet) -> tuple[float, float]:
     """Return the interval of the least of several ratios.
 
-    The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value can
-    lie below the lower end because of one ratio only, the least in the population.
+    The lower end is the least lower end of any ratio, and the upper end is the first ratio's. The population value lies
+    below the lower end only if the interval of one ratio fails: the ratio that is least in the population.
     """
     each = [
         _exact(one, left) or replace(left, mean=min(left.mean / one.factor, 1.0)).of(_rows(one))
@@ -227,7 +227,7 @@ class ExplainedSample(RatioSample, Explained):
         return left.lowest(left.mean, self._above), 1.0 - left.lowest(1.0 - left.mean, self._below)
 
     def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if both ends, or the asked one, are excluded."""
+        """Return True if the rows exclude all values beyond the tolerance, on the asked sides."""
         left = EvidenceSet(left.nats, len(self.errors), theory=left.theory)
         low, high = evidence.named - evidence.tolerance, 1.0 - evidence.named - evidence.tolerance
         return (evidence.sides == "high" or _excluded(left, low, self._above)) and (
@@ -239,7 +239,7 @@ class ExplainedSample(RatioSample, Explained):
 
     @classmethod
     def of(cls, score: int, rest: Integers) -> Self:
-        """Return the sample of a score, the two numbers, and the rows."""
+        """Return the sample of a score, the numbers `most` and `unit`, and the rows."""
         most, unit, *_ = parts = rest.view(np.float64)
         errors, totals = parts[2:].reshape(2, -1)
         return cls(score, errors, totals, float(most), float(unit))

@@ -27,7 +27,7 @@ class BySets(WithinTolerance):
     """
 
     def rejected(self, prior: float, unit: float, length: float) -> Interval:
-        """Return all values."""
+        """Return the interval of all values: a "no" bounds nothing."""
         return Interval(0.0, 1.0)
 
     def cost(self, told: Told) -> float | None:
@@ -43,7 +43,7 @@ class BySets(WithinTolerance):
         return prior + self.certificate.theory.spans.spans[place].told * unit
 
     def charged(self, place: int, prior: float, unit: float, length: float) -> Interval:
-        """Return the span."""
+        """Return the interval of a released span."""
         span = self.certificate.theory.spans.spans[place]
         return Interval(max(prior + span.low * unit, 0.0), min(prior + span.high * unit, 1.0))
 
@@ -56,7 +56,7 @@ class BySets(WithinTolerance):
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
-        """Return 0 for the first charged question; the questions after it are not examined without noise."""
+        """Return 0 for the first question that is charged and -1 for the others, to compare with 0, without noise."""
         excess, none = np.full(len(weighed), -1), np.zeros(len(weighed), dtype=np.int64)
         for place, (prior, unit) in enumerate(zip(priors.tolist(), units.tolist(), strict=True)):
             sample = ratio_sample(weighed[place])
@@ -95,7 +95,7 @@ class BySets(WithinTolerance):
 
 
 def left_by(ends: tuple[float, float]) -> Interval:
-    """Return the ends of a set, rounded outwards, in [0, 1]; all of it in place of an empty set."""
+    """Return the ends of a set, rounded outwards, in [0, 1]; for an empty set return [0, 1]."""
     if ends[0] > ends[1]:
         return Interval(0.0, 1.0)
     return Interval(max(ends[0] - GRID_SLACK, 0.0), min(ends[1] + GRID_SLACK, 1.0))

@@ -1,4 +1,4 @@
-"""The ways to ask: each has public outcomes with public costs, picks one by the rows, and has an interval for each.
+"""The ways to ask: each has public outcomes with public costs and intervals, and picks one outcome by the rows.
 
 Before the rows are read, a question has a public list of outcomes. Each has a public weight, and the weights sum to at
 most one. The released outcome costs minus the logarithm of its weight, in nats. The code that picks the outcome may use
@@ -79,7 +79,7 @@ class Winner(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """True if there can be such a winner."""
+        """True if the place and the rank are possible for so many candidates."""
         return self.candidate < self.candidates and 1 <= self.rank <= self.candidates
 
 
@@ -93,7 +93,7 @@ class Told(NamedTuple):
     place : int, optional
         Place of a cell, a span or a measured claim.
     width : int, optional
-        Steps of a cell's width from the guessed one.
+        Steps on the public grid of widths, from the guessed width.
     value : float, optional
         Value of a final, in [0, 1].
     ends : tuple of float, optional
@@ -209,8 +209,8 @@ class State(NamedTuple):
     asked: int = 0  # declared queries that they took
     charges: int = 0
     nats: float = 0.0  # cost of all outcomes that were told
-    closed: bool = False  # whether a final was given: nothing new is answered any more
-    last_charge: int | None = None  # queries asked up to the last charge; None, not known, is the dearest
+    closed: bool = False  # True after a final: nothing new is answered any more
+    last_charge: int | None = None  # queries asked up to the last charge; None if not known, which costs most
     last_charged: bytes = b""  # digest of the question that was charged last; empty if none was
 
     @classmethod
@@ -276,11 +276,11 @@ class Way(ABC):
         return self.certificate.length(charges=state.charges, nats=state.nats)
 
     def least_nats(self, candidates: int = 1) -> float:
-        """Return the cost of its cheapest outcome beside charges."""
+        """Return the cost of its cheapest outcome that is not a charge."""
         return 0.0
 
     def worst_nats(self, candidates: int = 1) -> float:
-        """Return the cost of its most expensive outcome beside charges, which must be affordable before it is asked."""
+        """Return the cost of its most expensive outcome that is not a charge; a question must be able to afford it."""
         return 0.0
 
     def takes(self, told: Told) -> int:
@@ -300,8 +300,8 @@ class Way(ABC):
         left = self.certificate.room(charges=state.charges, nats=state.nats)
         if nats > left:
             raise InputError(
-                f"{what} can cost {nats:.1f} nats, and {max(left, 0.0):.1f} are left beside the charges and the "
-                "tolerance that the plan promises; nothing was asked and nothing was told; ask with evaluate or final, "
+                f"{what} can cost {nats:.1f} nats, and {max(left, 0.0):.1f} are left after what the charges and "
+                "the tolerance of the plan need; nothing was asked and nothing was told; ask with evaluate or final, "
                 "or reserve it when the guard is made: Plan(reveals=..., choices=...)"
             )
 
@@ -320,7 +320,7 @@ TOLD_WORDS = {
     NOT_CERTIFIED: "not certified",
     FAILED: "failed",
 }
-"""Outcomes of answers, by what was told, where the way has no word of its own."""
+"""The outcome of an answer by the word that was told, for ways that do not name their outcome themselves."""
 
 
 def failed(row: Row) -> bool:
@@ -341,7 +341,7 @@ class Allowance(NamedTuple):
         return cls(min(plan["charges"], plan["queries"]), plan["asks"] == "claims")
 
     def left(self, charges: int) -> int:
-        """Return the charges left after `charges`; they are a promise that releases do not change."""
+        """Return the charges left after `charges`; other releases do not change them, as the plan promises."""
         return max(0, self.charges - charges)
 
     def left_after(self, rows: Sequence[Row]) -> list[int]:

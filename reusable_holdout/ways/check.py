@@ -21,17 +21,17 @@ _FAILED = Told(FAILED)
 
 
 class Asked(NamedTuple):
-    """Questions as they are decided; each part of shape (questions, ...)."""
+    """Questions that are to be decided; each part has one entry, or one row, for each question."""
 
     digests: Sequence[bytes]
     priors: Floats
     tolerances: Floats | None
-    weighed: Integers | None  # by the rule; None if all failed on the holdout
+    weighed: Integers | None  # the numbers that the rule decides by; None if all failed on the holdout
     failed: NDArray[np.bool_]
     beyond: Floats  # what each prior's own standard error adds to the plan's
 
     def at(self, places: Sequence[int]) -> Asked:
-        """Return some of them."""
+        """Return the questions at some places."""
         return Asked(
             [self.digests[place] for place in places],
             self.priors[places],
@@ -70,7 +70,7 @@ class Noisy(Way):
 class Check(Noisy):
     """A comparison with a prior: agreement is free, and a deviation that the rule rejects is charged and released.
 
-    "Agreed" costs nothing: the positions of the charges are counted by the transcript code.
+    "Agreed" costs nothing: the transcript code accounts for the positions of the charges.
     """
 
     batches: ClassVar[bool] = True
@@ -169,7 +169,7 @@ class Check(Noisy):
         return terms, self.outcome(told, terms)
 
     def deviates(self, weighed: Integers, terms: Terms, digest: bytes, state: State, length: float) -> bool:
-        """Return True if one question is charged, up to the noise."""
+        """Return True if one question is charged, after noise is added."""
         named = np.array([self.grid(terms.prior)])
         one = self.rule.compared(
             weighed[None], named, np.array([terms.prior]), np.array([terms.unit]), length
@@ -189,7 +189,7 @@ class Check(Noisy):
         return self.rule.place(weighed, noisy, terms.prior, terms.unit, length)
 
     def _at(self, state: State) -> GuardCore:
-        """Return the sparse vector of this state: another process may have charged, or a commit may have failed."""
+        """Return the sparse vector of this state; a new one if another process has charged, or a commit has failed."""
         core = self._core
         if core is None or (core.spent, core.last_charged) != (state.charges, state.last_charged):
             core = self._core = self.core(state, self.rule.direction)

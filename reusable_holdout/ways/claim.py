@@ -52,7 +52,7 @@ class ClaimTerms(NamedTuple):
 
 
 class _Context(NamedTuple):
-    """The facts that price a claim: a possible lead, earlier charges of its series, and earlier claims that stood."""
+    """The facts that price a claim: if it may lead, the charges of its series, and if a claim of the series stood."""
 
     leads: bool = False
     charges: int = 0
@@ -60,7 +60,7 @@ class _Context(NamedTuple):
 
 
 class Board:
-    """A fold of all claims about one metric, in order: a function of what was released."""
+    """The state of a board after all claims about one metric so far; it depends only on what was released."""
 
     def __init__(self, certificate: Certificate) -> None:
         self._certificate = certificate
@@ -90,7 +90,7 @@ class Board:
         return Claim(priced, context.leads, self._least_lead, self.charges_left(series))
 
     def follow(self, row: Row) -> None:
-        """Go on by one claim that was answered."""
+        """Update the board with one claim that was answered."""
         if row.told == NOT_CERTIFIED:
             return
         context = self._context(row.prior, row.series)
@@ -107,7 +107,7 @@ class Board:
 
     @property
     def _unit(self) -> float:
-        """A cell of measured claims: one standard deviation of an honest one's deviation."""
+        """Width of a cell of measured claims: one standard deviation of an honest claim's deviation."""
         return cast("float", self._certificate.fixed_threshold) / self._certificate.theory.claims.reach
 
     @property
@@ -122,9 +122,9 @@ class Claims(Check):
     is not given. The rule and its threshold T, four standard deviations of an honest claim's deviation, are public:
 
     - a claim within T of the holdout's value *stands*, and is the answer: "agreed";
-    - one that is farther off is a charge of its series' own allowance, told as a cell;
-    - one that stands and is above the lead by three standard deviations is *measured*: told as a cell of one. If that
-      is above the lead by a cell or more it is the new lead, else a charge, too;
+    - a claim farther off takes a charge from its series' own allowance, and releases a cell;
+    - a claim that stands and is above the lead by three standard deviations is *measured*: it releases a cell that is
+      one wide. If the cell is above the lead by a cell or more, it is the new lead; if not, it is charged, too;
     - a series whose allowance is spent is told nothing more: its claims are "not certified", and cost nothing.
 
     The lead is the best measured value: a claim alone does not lead. No series halts another, but intervals grow with
@@ -147,7 +147,7 @@ class Claims(Check):
     # ---- public
 
     def takes(self, told: Told) -> int:
-        """Return none, of what is not certified: the rows are not asked."""
+        """Return 1, or 0 for a claim that is not certified: the rows are not used."""
         return int(told != _NOT_CERTIFIED)
 
     def board(self) -> Board:
@@ -160,7 +160,7 @@ class Claims(Check):
         return ClaimTerms(prior, unit, board.claim(prior, series))
 
     def recalled(self, rows: Sequence[Row]) -> list[ClaimTerms]:
-        """Return the terms of all claims that were answered: public numbers that their outcomes are read by."""
+        """Return the terms of all claims that were answered: the public numbers with which their outcomes are read."""
         board, terms = self.board(), []
         for row in rows:
             terms.append(self.claimed(row.prior, row.series, board))
@@ -215,7 +215,7 @@ class Claims(Check):
     # ---- private
 
     def decide_claim(self, score: int | None, terms: ClaimTerms, digest: bytes) -> Outcome:
-        """Decide one claim, by the holdout's value; None if the model or metric failed on the holdout."""
+        """Decide one claim from its score on the holdout, which is None if the model or metric failed there."""
         if not terms.claim.charges_left:
             return self.outcome(_NOT_CERTIFIED, terms)
         if score is None:

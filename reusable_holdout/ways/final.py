@@ -38,15 +38,15 @@ class Final(Way):
 
     def __init__(self, certificate: Certificate, name: str, error: float = 0.0) -> None:
         super().__init__(certificate, name)
-        self._error = error  # of a prior
+        self._error = error  # standard deviation of a prior's own error
         self.by_rows = certificate.spread is not None  # then the rows' evidence leaves the interval
 
     def halt_reason(self, state: State) -> HaltReason | None:
-        """Return "final" after a final: it is the one thing that is answered after a halt, and once."""
+        """Return "final" after a final, else None: a final is answered even after a halt, but only once."""
         return "final" if state.closed else None
 
     def length(self, state: State, answers: int = 1) -> float:
-        """Return the description length of a final, without its answers' own weights where they have any."""
+        """Return the description length of a final, without its answers' own weights if they have any."""
         charges, last = state.charges, state.last_charge
         length = self.certificate.final_length(charges=charges, nats=state.nats, last_charge=last)
         return length if self.certificate.theory.weighs_finals else length + math.log(answers)
@@ -57,16 +57,16 @@ class Final(Way):
         Parameters
         ----------
         priors : sequence of float
-            Those of this metric's models.
+            Priors of this metric's models.
         answers, metrics : int
-            Answers of the final, and the metrics that they are about.
+            Number of answers of the final, and of the metrics that they are about.
         """
         if answers == 1 or not self.certificate.theory.weighs_finals:
             return None
         return final_weights(priors, self._error, WEIGHT_UNITS // metrics)
 
     def takes(self, told: Told) -> int:
-        """Return none of the declared queries."""
+        """Return 0: a final takes none of the declared queries."""
         return 0
 
     def outcome(self, told: Told, terms: Terms) -> Outcome:

@@ -49,7 +49,7 @@ class Gate(Check):
         return Outcome(told, 0.0, True, code.failure_nats)
 
     def interval(self, told: Told, terms: Terms, length: float) -> Interval:
-        """Return the interval of what was accepted, open above, or of the rest, open below."""
+        """Return the interval after an acceptance, which is open above, or after a "no", which is open below."""
         if told.failed:
             return ALL
         rule = self.rule.accepted if told.word == YES else self.rule.rejected
@@ -88,7 +88,7 @@ class GuardedGate(Way):
         self.takes_tolerances = gate.takes_tolerances
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
-        """Return True, as of the gate without guardrails."""
+        """Return True if the gate without guardrails can keep a tolerance."""
         return self.gate.keeps(prior, tolerance, length)
 
     def grid(self, prior: float) -> int:

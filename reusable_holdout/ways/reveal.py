@@ -26,9 +26,9 @@ class Reveal(Noisy):
     costs more than the theory says. If the most expensive cell would break a promise of the plan, the reveal is refused
     before the rows are read; a later refusal would be an outcome.
 
-    If rows are measured, it also releases how far the confidence set of their evidence reaches around the cell. This is
-    a ratio to the set of rows of the guessed spread, rounded up to a public grid; its last cell says nothing. Noise is
-    added to the value alone: such reveals are for plans whose privacy guarantee is vacuous anyway.
+    If rows are measured, it also releases how far the confidence set of their evidence reaches around the cell. It is a
+    ratio to the reach for rows of the guessed spread, rounded up to a public grid, whose last cell says nothing. Noise
+    is added to the value alone: such reveals are for plans whose privacy guarantee is vacuous anyway.
     """
 
     def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, *, by_rows: bool) -> None:
@@ -100,7 +100,7 @@ class Reveal(Noisy):
     def decide(
         self, measured: Sample | int | None, prior: float, digest: bytes, state: State
     ) -> tuple[Terms, Outcome]:
-        """Round a value with noise to its cell, and what the rows leave around the cell to its width."""
+        """Release the cell of the noisy value and, if rows are measured, the width that they leave around the cell."""
         terms = Terms(prior, self.unit(prior, state, None))
         told = (
             Told(FAILED)
@@ -149,7 +149,7 @@ class Choose(Reveal):
         return 1 if told.winner is None else told.winner.candidates
 
     def length(self, state: State, answers: int = 1) -> float:
-        """Return the description length of a candidate's ends: a winner's two, and by another test the others'."""
+        """Return the description length of the winner's interval; a test that bounds the others adds to it."""
         tests = self.by_rows and self.certificate.decides != "sets"
         return super().length(state) + (self.certificate.theory.others_nats if tests else 0.0)
 
@@ -172,7 +172,7 @@ class Choose(Reveal):
     def choose(
         self, measured: Sequence[Sample | int | None], priors: Floats, digests: Sequence[bytes], state: State
     ) -> tuple[Terms, Outcome]:
-        """Find the winner, and its terms; a candidate that failed on the holdout is None, and wins if all are."""
+        """Find the winner, and its terms; a candidate that failed is None, and wins only if all did."""
         core = self.core(State())
         noise = core.query_noise(digests).tolist()
         noisy = [

@@ -1,4 +1,4 @@
-"""The table of all ways to ask about one metric of the rows, by its plan."""
+"""The table of all ways to ask about one metric of the rows, as its plan allows them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reusable_holdout.ways.reveal import Choose, Reveal
 __all__ = ["ON_REQUEST", "PAIRED", "WAYS", "Ways", "outcome_word"]
 
 _RULES: dict[Decides, type[Distance]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
-_NOBODYS = KeyedNoise(bytes(32))  # where nothing that counts is decided
+_NOBODYS = KeyedNoise(bytes(32))  # for verification, which decides nothing
 
 PAIRED = frozenset({"compare", "gate-compare", "guarded-compare"})
 """Names of the ways that ask about the difference of two models."""
@@ -34,7 +34,7 @@ class Ways:
     ----------
     plan : Plan
     noise : KeyedNoise, optional
-        The guard's. Without it the ways can be verified, and decide nothing that counts.
+        The guard's noise. Without it the ways serve for verification alone: their decisions do not count.
     """
 
     check: Check

@@ -15,10 +15,10 @@ _REF = "refs/notes/reusable-holdout"
 _SECONDS = 60
 _SETTINGS = (
     *("-c", "user.name=reusable-holdout", "-c", "user.email=reusable-holdout@localhost"),
-    # a hook that asks must not call itself
+    # git runs no hooks: a hook that asks a guard must not call itself
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"),
 )
-_OF_A_HOOK = {  # variables by which a hook says where it runs: git would take that repository in place of any other
+_OF_A_HOOK = {  # variables set in a hook: with them git would use the hook's repository, whichever is named
     *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX"),
     *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
     "GIT_CEILING_DIRECTORIES",
@@ -30,8 +30,8 @@ class GitWitness:
     """A note of a repository, on the empty tree; for guards that answer a few questions an hour, such as CI's.
 
     The empty tree is the same object in every clone, however shallow, whichever commit is checked out. The note is
-    fetched from a remote, another owner's, and pushed to it, never by force. Without a remote it is as safe as the
-    repository. `name` tells the notes of several ledgers apart in one repository.
+    fetched from a remote, which another owner keeps, and pushed to it, never by force. Without a remote it is as safe
+    as the repository. `name` tells the notes of several ledgers apart in one repository.
     """
 
     def __init__(self, repository: Path, remote: str = "", name: str = "") -> None:
@@ -50,9 +50,9 @@ class GitWitness:
         return highest(self._notes("show", tree).encode() + b"\n", self.place)
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Write the note anew, if the head may replace it; a note that another has pushed meanwhile is no error."""
+        """Replace the note, if the head may; if another note was pushed meanwhile, return its head without an error."""
         folder = Path(self._git("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        # git would take both of two notes that processes of this repository write at once
+        # without the lock two processes of this repository could each write a note, and git would accept both
         with locked(folder / "reusable-holdout.lock", self._unreachable):
             last = self.read()
             if last is not None and not head.may_replace(last, after=after):
@@ -95,5 +95,5 @@ class GitWitness:
     def _unreachable(self, why: str) -> LedgerError:
         return LedgerError(
             f"the ledger's witness must be a git repository, whose notes can be written and, with a remote, fetched "
-            f"and pushed; {self.place} is not ({why}); mend it, and ask again"
+            f"and pushed; {self.place} is not ({why}); repair it, and ask again"
         )

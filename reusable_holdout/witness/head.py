@@ -56,16 +56,16 @@ class Head(NamedTuple):
         return self.query > 0 or self.epoch > 1
 
     def is_later_than(self, other: Head) -> bool:
-        """Return True if the ledger had more answers, or stood at a later epoch."""
+        """Return True if the ledger had more answers than at the other head, or a later epoch."""
         return (self.epoch, self.query) > (other.epoch, other.query)
 
     def may_replace(self, held: Head | None, *, after: Head | None) -> bool:
-        """Return True if a witness that holds a head may take this one, of a ledger that saw it hold `after`."""
+        """Return True if a witness that holds `held` may take this head from a ledger that last saw it hold `after`."""
         return held is None or (held == after and self.is_later_than(held))
 
 
 class Witness(Protocol):
-    """A memory of how far one ledger has come, its highest head, outside of the ledger; it can only grow."""
+    """A record of the highest head of one ledger, kept outside of the ledger; it can only advance."""
 
     @property
     def place(self) -> str:
@@ -81,12 +81,12 @@ class Witness(Protocol):
         """
 
     def advance(self, head: Head, *, after: Head | None) -> Head:
-        """Hold a head, if the one that is held is still the one that was seen.
+        """Store a head, if the stored head is still `after`, which the caller has seen.
 
         Returns
         -------
         Head
-            The one that is held now: this one, or another that somebody told of meanwhile.
+            The head that is stored now: this one, or another that was stored meanwhile.
 
         Raises
         ------
@@ -96,9 +96,9 @@ class Witness(Protocol):
 
 
 def highest(records: bytes, place: str) -> Head | None:
-    """Return the last of some records, None if there is at most the beginning of one.
+    """Return the head in the last of some records; None if there is at most the beginning of a record.
 
-    A LedgerError says that they are something else.
+    A LedgerError says that the bytes are something else.
     """
     last = records[-_RECORD_BYTES:]
     head = Head.parse(last)
@@ -120,7 +120,7 @@ def _may_begin_one(text: bytes) -> bool:
 def _alone(descriptor: int) -> Iterator[None]:
     """Hold the lock of an open file, and wait for it first.
 
-    It is released explicitly: children that were forked meanwhile would keep a lock that is only closed.
+    The lock is released explicitly: if the file were only closed, children forked meanwhile would keep the lock.
     """
     import fcntl  # noqa: PLC0415 - POSIX alone has it
 
@@ -133,7 +133,7 @@ def _alone(descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def locked(path: Path, unusable: Callable[[str], LedgerError]) -> Iterator[None]:
-    """Hold the lock of a file, which is made if it is missing; if it cannot be opened, raise the error of its owner."""
+    """Hold the lock of a file, which is made if it is missing; if it cannot be opened, raise `unusable`'s error."""
     with ExitStack() as held:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -148,12 +148,12 @@ class FileWitness:
     """A file of all heads, one to a line.
 
     It is not forced to the disk with each answer, as the ledger is: after a power failure it may be behind the ledger
-    by a few, which is no rollback, and catches up at the next answer.
+    by a few answers. That does not count as a rollback, and the next answer makes up for it.
 
     Parameters
     ----------
     path : Path
-        Made if there is none; its owner may let us append to it, and nothing else.
+        Created if it is missing. Its owner may allow this process to read it and append to it, and nothing else.
     """
 
     def __init__(self, path: Path) -> None:
@@ -195,7 +195,7 @@ class FileWitness:
                 raise
             raise LedgerError(
                 f"the ledger's witness must be a file that can be read and appended to; {self._path} cannot be "
-                f"({error.strerror}); ask its owner to let you, and ask again"
+                f"({error.strerror}); get access to it from its owner, and ask again"
             ) from None
 
     def _last(self, descriptor: int) -> Head | None:

@@ -33,14 +33,14 @@ def witness_at(place: str | Path) -> Witness:
     if not isinstance(place, str) or not place.strip() or place == "git:":
         raise InputError(
             "a witness must be a file, or git:repository@remote#name; got "
-            f"{'no place' if isinstance(place, str) else type(place).__name__}; nothing was made"
+            f"{'an empty place' if isinstance(place, str) else type(place).__name__}; nothing was made"
         )
     git = _GIT.fullmatch(place)
     if git is not None:
         return GitWitness(Path(git["repository"]), git["remote"] or "", git["name"] or "")
     if "://" in place:
         raise InputError(
-            "a witness must be a file, or git:repository@remote#name; got a URL; nothing was made; name a file of "
-            "another owner"
+            "a witness must be a file, or git:repository@remote#name; got a URL; nothing was made; name a file that "
+            "another user owns"
         )
     return FileWitness(Path(place))

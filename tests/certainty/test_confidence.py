@@ -401,10 +401,10 @@ def differences(**wrong):
 
 
 REFUSED = [
-    (lambda: binomial_lower(0.5, rows=0, log_level=-3.0), "rows must be at least 1, 0 came"),
-    (lambda: chernoff_lower(0.5, rows=0, log_level=-3.0), "rows must be at least 1, 0 came"),
-    (lambda: chernoff_upper(np.array([0.5, math.nan]), rows=3, log_level=-3.0), "NaN came"),
-    (lambda: binomial_reach_high(math.nan, rows=3, log_level=-3.0), "NaN came"),
+    (lambda: binomial_lower(0.5, rows=0, log_level=-3.0), "rows must be at least 1; got 0"),
+    (lambda: chernoff_lower(0.5, rows=0, log_level=-3.0), "rows must be at least 1; got 0"),
+    (lambda: chernoff_upper(np.array([0.5, math.nan]), rows=3, log_level=-3.0), "got NaN"),
+    (lambda: binomial_reach_high(math.nan, rows=3, log_level=-3.0), "got NaN"),
     (lambda: mcdiarmid_width(sum_of_squares=-1e-9, log_level=-3.0), "sum_of_squares must be >= 0"),
     (lambda: mcdiarmid_width(sum_of_squares=0.1, log_level=1e-9), "sum_of_squares must be >= 0"),
     (lambda: mcdiarmid_width(sum_of_squares=0.1, log_level=np.array([-1.0, 0.1])), "must be >= 0"),

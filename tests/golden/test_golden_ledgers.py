@@ -75,9 +75,7 @@ def test_a_ledger_of_0_2_is_read_and_no_longer_asked(golden, tmp_path):
     for epoch, history in enumerate(golden.expected["histories"], start=1):
         found = history_of(released(ledger, epoch=epoch).history)
         assert as_read(found) == as_read(history)
-    with pytest.raises(
-        LedgerError, match=r"written by reusable-holdout 0\.2, by which it can still be asked"
-    ):
+    with pytest.raises(LedgerError, match=r"reusable-holdout 0\.2 wrote it, and can still ask it"):
         golden.opened(ledger)
     assert ledger.read_bytes() == (golden.folder / "guard.db").read_bytes()
 

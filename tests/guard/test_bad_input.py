@@ -281,7 +281,7 @@ SETTINGS = [
     Case("NaN labels", InputError, ".", setting(y=but(THREE, np.nan))),
     Case("missing labels", InputError, "missing", setting(y=[None, *THREE.tolist()[1:]])),
     Case("labels in two columns", InputError, "shape", setting(y=np.stack([THREE, THREE], 1))),
-    Case("more labels than rows", InputError, "as many rows", setting(y=np.append(THREE, 0))),
+    Case("more labels than rows", InputError, "the same number of rows", setting(y=np.append(THREE, 0))),
     Case("classes that lack one", InputError, "classes= must name", setting(y=THREE, classes=[0, 1])),
     Case("classes of another kind", InputError, "classes=", setting(y=THREE, classes=["a", "b"])),
     *(

@@ -50,7 +50,7 @@ AFFORDED = {"charges": 1, "reveals": 4, "choices": [2] * 4, "threshold": None, "
 def test_what_would_break_a_promise_is_refused_before_the_rows_are_read(make, counting, way):
     guard = make(reveals=0, charges=None, threshold=None, tolerance=0.08)
     assert not guard.price(way.removesuffix(" predictions"), candidates=2).allowed
-    with pytest.raises(InputError, match="are left beside the charges"):
+    with pytest.raises(InputError, match="are left after what the charges"):
         ask(guard, counting, 0.7, way)
     assert (counting.used, guard.answered) == (0, 0)
 
@@ -90,7 +90,7 @@ def test_a_choice_is_refused_when_another_process_has_taken_its_room_meanwhile(m
         return None if next(looked, False) else refused(way, *given)
 
     monkeypatch.setattr(type(guard._view.ways.choose), "check_affordable", check)
-    with pytest.raises(InputError, match="are left beside the charges"):
+    with pytest.raises(InputError, match="are left after what the charges"):
         guard.choose([predictions(0.7), predictions(0.71)], [0.2, 0.2])
     assert guard.answered == 0
 
@@ -111,7 +111,7 @@ def test_a_tolerance_that_cannot_be_kept_is_refused_before_the_rows_are_read(mak
 def test_a_reveal_that_was_told_replays_when_no_more_can_be_afforded(make, counting):
     guard = make(charges=None, threshold=None, tolerance=0.2, reveals=1)
     first = guard.reveal(counting.model(0.6), prior=0.2)
-    with pytest.raises(InputError, match="are left beside the charges"):
+    with pytest.raises(InputError, match="are left after what the charges"):
         for percent in range(61, 100):
             guard.reveal(counting.model(percent / 100), prior=0.2)
     used = counting.used

@@ -221,7 +221,7 @@ def test_claims_are_not_passed_off_as_a_batch_that_shares_the_history_before_it(
     assert high - low < honest.high - honest.low
     problems = verify(ledger).problems
     assert problems == [
-        f"query {query} is in a batch, which its way to ask does not have" for query in range(2, 7)
+        f"query {query} is in a batch, but its kind of question has no batches" for query in range(2, 7)
     ]
 
 

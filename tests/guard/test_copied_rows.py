@@ -162,9 +162,9 @@ def test_the_owner_is_warned_once_when_a_guard_is_made_and_when_it_is_rotated(tm
     assert warning.category is CopiedRowsWarning
     assert warning.filename == made_guards.__file__
     assert str(warning.message) == (
-        "200 of 2,000 rows have exactly the features of others; copies are no independent draws: all rows are worth "
-        "about 1,667, and intervals would be too narrow; pass groups= with one name for a row and its "
-        "copies, or leave these out; if chance made them, as it does of coarse numbers, nothing is wrong"
+        "200 of 2,000 rows have exactly the features of other rows; copies are not independent: all rows are worth "
+        "about 1,667, and intervals would be too narrow; pass groups= with one name for a row and its copies, or "
+        "leave the copies out; if they are equal by chance, as rows of coarse numbers can be, nothing is wrong"
     )
     fresh, caught = told(lambda: guard.rotate(FEATURES[OFTEN], LABELS[OFTEN], early=True).guard)
     assert [one.category for one in caught] == [CopiedRowsWarning]

@@ -399,4 +399,4 @@ def test_a_final_in_one_commit_with_another_answer_is_found(make_guard, ledger, 
         ("UPDATE answers SET batch = 1 WHERE query = 2",),
     )
     recompute(ledger, 1, told=told)
-    assert verify(ledger).problems == ["query 2 is in a batch that was asked in another way"]
+    assert verify(ledger).problems == ["query 2 is in a batch of another kind of question"]

@@ -233,11 +233,11 @@ REFUSED = [  # settings of a guard, what is asked, words
     ({}, lambda g: g.evaluate(object(), prior=0.5), r"labels only|score"),
     *(({}, lambda g, m=metric: g.on(m), NO_LABELS) for metric in ("accuracy", "brier", MEAN, "roc_auc")),
     *((y, lambda g, m=metric: g.on(m), NO_IDS) for metric in ("score", "pass@3") for y in LABELLED),
-    ({"y": [*IDS[:-1], "q5"]}, None, "got more than once q5;"),
+    ({"y": [*IDS[:-1], "q5"]}, None, "got these more than once: q5;"),
     ({"y": [*IDS[:-1], None]}, None, "got none at places 2000"),
     ({"X": np.zeros((ROWS, 2))}, None, "X must be None for metric 'score'"),
     ({"classes": [0, 1]}, None, "must be ids of the rows, not classes"),
-    ({"prevalence": 0.5}, None, "is about classes, and metric 'score' has none"),
+    ({"prevalence": 0.5}, None, "is about public classes, and metric 'score' has none"),
 ]  # fmt: skip
 
 

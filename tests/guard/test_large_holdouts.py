@@ -472,7 +472,7 @@ def test_y_must_name_a_column(many, parquet, frame):
     for X in (parquet, dd.from_pandas(frame, npartitions=2)):
         with pytest.raises(InputError, match="'lable'"):
             many(X, "lable")
-    with pytest.raises(InputError, match="beside others"):
+    with pytest.raises(InputError, match="one of several columns of X"):
         many(parquet.select(["label"]), "label")
     with pytest.raises(InputError, match="without names"):
         many(da.zeros((10, 2)), "label")
@@ -480,7 +480,7 @@ def test_y_must_name_a_column(many, parquet, frame):
 
 def test_features_and_labels_must_have_as_many_rows(many, parquet, frame):
     for X in (parquet, dd.from_pandas(frame, npartitions=2)):
-        with pytest.raises(InputError, match="as many rows"):
+        with pytest.raises(InputError, match="the same number of rows"):
             many(X, frame.label[:-1])
 
 

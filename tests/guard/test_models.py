@@ -165,7 +165,7 @@ def test_a_model_that_saw_one_class_scores_the_other_with_zero(problem):
         (Fixed(predict=0), "probabilities", "predict_proba;"),
         (Fixed(predict=0), "scores", "decision_function or predict_proba"),
         (Fixed(predict=0, n_features_in_=3), "labels", "4 columns; it was fitted on 3"),
-        (Fixed(predict=0, classes_=[0, 1, 2]), "labels", "3 classes, of which some are not"),
+        (Fixed(predict=0, classes_=[0, 1, 2]), "labels", "3 classes, and some are not"),
         (Fixed(predict=0, classes_=["0", "1"]), "labels", "classes"),
         (Fixed, "labels", "must be an object; got the class Fixed"),
         (SVC(), "probabilities", "predict_proba; got SVC"),  # it has one only if asked to

@@ -139,22 +139,22 @@ class TestIds:
         ({"ids": IDS}, r"each of the 600 rows; got 1,800 names; nothing was made"),
         ({"ids": [*IDS[: ROWS - 1].tolist(), "r0"]}, r"once; 2 of 600 rows share a name"),
         ({"ids": np.r_[np.arange(ROWS - 1.0), np.nan]}, r"some are missing; nothing was made"),
-        ({"training": IDS}, r"table with the holdout's columns where the guard has no ids; got one column"),
+        ({"training": IDS}, r"table with the holdout's columns if the guard has no ids; got one column"),
         (
             {"training": TRAIN[:, :3]},
-            r"features alone; got rows of shape \(3,\), the holdout's are \(4,\); nothing",
+            r"without labels; got rows of shape \(3,\), the holdout's are \(4,\); nothing",
         ),
         ({"training": [[1, 2, 3, 4], [1]]}, r"rows of one length"),
         ({"training": TRAIN[:0]}, r"training= must hold rows; got none; nothing was made"),
-        ({"training": "train.csv"}, r"training= must be data, not where they lie"),
-        ({"X": None, "training": TRAIN}, r"must be ids where the guard has no features; got a table"),
+        ({"training": "train.csv"}, r"training= must be data; got a path"),
+        ({"X": None, "training": TRAIN}, r"must be ids if the guard has no features; got a table"),
         (
             {"X": frame(HELD), "training": frame(TRAIN, list("abcx"))},
             r"1 of the other rows. columns have names",
         ),
-        ({"ids": IDS[:ROWS], "training": np.arange(9)}, r"kind of ids=; got numbers, these are text"),
+        ({"ids": IDS[:ROWS], "training": np.arange(9)}, r"kind as ids=; got numbers, ids= are text"),
         ({"allow": {"ignore"}}, r"allow"),
-        ({"X": None, "y": IDS[:ROWS], "metric": "score", "ids": IDS[:ROWS]}, r"have ids already, y"),
+        ({"X": None, "y": IDS[:ROWS], "metric": "score", "ids": IDS[:ROWS]}, r"have ids already, in y"),
     ],
 )
 def test_a_slip_is_told(arguments, words):
@@ -300,7 +300,7 @@ class TestTheLedger:
         connection.execute("UPDATE configuration SET known_rows = ?", [value])
         connection.close()
         assert verify(ledger).problems == [
-            "what it keeps of its rows is not what was sealed: a rotation cannot know them again"
+            "what it keeps of its rows is not what was sealed: a rotation cannot recognize them"
         ]
         with pytest.raises(TamperedLedgerError, match=r"rows of epoch 1 are not those that were sealed"):
             guard.rotate(SECOND, Y, early=True, allow={"second budget"})

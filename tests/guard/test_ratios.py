@@ -150,12 +150,12 @@ def test_what_is_explained_about_a_centre_is_asked_in_all_ways(tmp_path):
 REFUSED = [
     *((lambda changes=changes: explained(**changes), "pass variance= in place of center=")
       for changes in ({"noise": 1e-3}, {"board": "claims"}, {"threshold": 0.1})),
-    (lambda: explained(prevalence=0.3), "prevalence= is about classes"),
+    (lambda: explained(prevalence=0.3), "prevalence= is about public classes"),
     (lambda: r2(lower=0, upper=10), "neither"),
     (lambda: r2(lower=0, upper=10, center=5, variance=4), "both"),
     (lambda: r2(lower=0, upper=10, center=11), "center must lie in"),
     (lambda: r2(lower=0, upper=10, center=5, least=1), "least must be"),
-    (lambda: r2(lower=0, upper=10, variance=4, least=0), "least= goes with center="),
+    (lambda: r2(lower=0, upper=10, variance=4, least=0), "least= goes only with center="),
     (lambda: make().compare(PREDICTED, 1 - PREDICTED, prior=0.1), "compared row by row"),
     (lambda: make(spread=0.3), "spread, your guess of"),
 ]  # fmt: skip

@@ -82,7 +82,7 @@ def test_class_counts_that_were_told_are_told_again_but_in_no_other_way(make):
     assert make(**settings | {"tolerance": 0.25}, replan=True).epoch == 2
     halved = {"sample_weight": np.arange(4_000) < 2_000}
     for other in ({"prevalence": [0.3, 0.7]}, {"metric": "accuracy"}, {"metric": "specificity"}, halved):
-        with pytest.raises(LedgerMismatchError, match="class counts were; nothing was changed"):
+        with pytest.raises(LedgerMismatchError, match="class counts were told; nothing was changed"):
             make(**settings | other, replan=True, vacuous=True)
 
 
@@ -94,7 +94,7 @@ def test_where_the_rows_evidence_decides_no_class_counts_were_told(make):
 
 def test_ids_and_the_word_on_overlap_stay(make):
     make(ids=np.arange(4_000), overlapping=True)
-    with pytest.raises(LedgerMismatchError, match="whose overlap was allowed stay marked"):
+    with pytest.raises(LedgerMismatchError, match="once overlap was allowed for rows"):
         make(ids=np.arange(4_000), tolerance=0.06, replan=True)
     with pytest.raises(LedgerMismatchError, match="ids= must be those"):
         make(ids=np.arange(4_000).astype(str), overlapping=True, tolerance=0.06, replan=True)

@@ -182,7 +182,7 @@ class TestRefusals:
 
     @pytest.mark.usefixtures("unharmed")
     def test_features_of_another_length_are_refused(self, halted):
-        with pytest.raises(InputError, match="as many rows"):
+        with pytest.raises(InputError, match="the same number of rows"):
             halted.rotate(np.zeros((3, 1)), labels(1))
 
 

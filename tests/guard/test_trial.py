@@ -142,8 +142,8 @@ def ending_in(predictions):
     [
         (Predicting(ending_in(lambda p: np.column_stack([1 - p, p]))), r"have shape .*not predict_proba"),
         (Predicting(ending_in(lambda p: np.column_stack([p, p, p]))), r"have shape .*not predict_proba"),
-        (Predicting(ending_in(lambda p: p[:, None])), "pass labels, as predict gives them, no probabilities"),
-        (Predicting(ending_in(lambda p: p)), "pass labels, as predict gives them, no probabilities"),
+        (Predicting(ending_in(lambda p: p[:, None])), "as predict gives them, not probabilities"),
+        (Predicting(ending_in(lambda p: p)), "as predict gives them, not probabilities"),
         (Predicting(ending_in(lambda p: p[:-1] > 0.5)), r"shape .64,.; got .63,."),
         (Predicting(lambda _: np.zeros(5_000)), r"shape .64,.; got .5000,."),
         (Predicting(lambda _: 1), r"shape .64,.; got .."),
@@ -160,7 +160,7 @@ def ending_in(predictions):
 def test_what_is_no_list_of_classes_is_refused_before_it_can_end_a_project(model, words):
     guard = guard_of(np.zeros((ROWS, 3)))
     for ask in WAYS:
-        with pytest.raises(InputError, match=f"(?s)made-up ones.*{words}.*nothing was charged"):
+        with pytest.raises(InputError, match=f"(?s)made-up rows.*{words}.*nothing was charged"):
             ask(guard, model)
     assert (guard.answered, guard.charges_left) == (0, 3)
     assert guard.final(labels()).value == 1.0
@@ -209,7 +209,7 @@ def test_numbered_categories_that_made_up_rows_do_not_have_are_no_reason_to_refu
 def test_labels_that_made_up_rows_alone_take_out_of_the_classes_are_let_through_by_training_rows():
     X = np.full((ROWS, 2), 0.5)
     rounds = Predicting(lambda X: np.rint(np.asarray(X)[:, 0]).astype(int))  # no class from 1.5 on
-    with pytest.raises(InputError, match=r"fails on made-up ones with .*among the classes 0, 1; got"):
+    with pytest.raises(InputError, match=r"fails on made-up rows with .*among the classes 0, 1; got"):
         guard_of(X).evaluate(rounds, prior=0.5)
     assert guard_of(X).evaluate(rounds, X[:100], labels(100), prior=0.5).value == 0.5
 

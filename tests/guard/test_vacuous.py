@@ -145,7 +145,7 @@ def test_what_refuses_another_metric_owes_nothing_to_the_class_counts(asked):
 def test_counts_that_keep_no_tolerance_as_expected_are_told_before_that_is_said():
     with made_guard(None, labels_of(150), **ASKED) as guard:
         with pytest.warns(
-            KeptLessWarning, match=r"for 4\.8 nats, leaves less than was wished: no plan keeps"
+            KeptLessWarning, match=r"cost 4\.8 nats, allow less than was wished: no plan keeps"
         ):
             auc = guard.on("recall", tolerance=0.12)
         assert guard.history()["way"].tolist() == ["view"]

@@ -309,7 +309,7 @@ def test_a_reveal_that_had_to_be_refused_is_found(endless, tmp_path, scoring):
     assert verify(tmp_path / "guard.db").problems == []
     guard.reveal(scoring(0.7, told), prior=0.7)
     assert verify(tmp_path / "guard.db").problems == [
-        f"query {told + 1} could have broken a promise of the plan, and had to be refused"
+        f"query {told + 1} had to be refused, because it could have broken a promise of the plan"
     ]
 
 

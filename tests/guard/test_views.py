@@ -253,7 +253,7 @@ WRONG_SHARES = [
 @for_each("prevalence", WRONG_SHARES)
 @for_each("metric", ["roc_auc", "f1", "accuracy"])
 def test_shares_that_are_none_are_refused_in_words(prevalence, metric):
-    with pytest.raises(InputError, match="prevalence= must be the shares of the 2 classes"):
+    with pytest.raises(InputError, match="prevalence= must be the shares you expect of the 2 classes"):
         made_guard(None, LABELS, metric=metric, prevalence=prevalence, queries=10, charges=1)
 
 
@@ -282,7 +282,7 @@ def test_history_has_all_metrics_and_a_plot_its_own(guard):
 def revealed(view, asked):
     """Reveals until one is refused, and what of the guard's room is left then."""
     told = [view.reveal(one, prior=0.5) for one in asked[:-1] if view.price("reveal").allowed]
-    with pytest.raises(InputError, match="beside the charges and the tolerance that the plan promises"):
+    with pytest.raises(InputError, match="after what the charges and the tolerance of the plan need"):
         view.reveal(asked[-1], prior=0.5)
     state = view._view.transcript.state
     return told, view._view.root.ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
@@ -329,7 +329,7 @@ def less_shared(**changes):
         (lambda rows: changed_view(rows, plan=less_shared(told_nats=0.0)), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, plan=less_shared(view=2)), "not on the budget of the guard"),
         (lambda rows: changed_view(rows, number=lambda _: 2), "must be number 1"),
-        (lambda rows: changed_view(rows, counts=lambda _: None), "costs what was told for it"),
+        (lambda rows: changed_view(rows, counts=lambda _: None), "costs only the release of class counts"),
         (lambda rows: changed_view(rows, counts=lambda told: told | {"place": 99}), "cell"),
         (lambda rows: [rows[0]._replace(told="{}"), *rows[1:]], "a view in the ledger must be one"),
         (lambda rows: [rows[0]._replace(low=0.1), *rows[1:]], "no value and no interval"),

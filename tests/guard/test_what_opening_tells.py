@@ -130,7 +130,7 @@ def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the
     wish = {"sample_weight": few, "tolerance": 0.3, "prevalence": 0.5, "allow": {"vacuous"}}
     with make(ledger=tmp_path / "guard.db") as guard:
         with pytest.warns(
-            KeptLessWarning, match=r"for \d\.\d nats, leaves less.*a tolerance of 0\.3"
+            KeptLessWarning, match=r"cost \d\.\d nats, allow less.*a tolerance of 0\.3"
         ) as caught:
             part = guard.on("recall", **wish)
         assert [warning.filename for warning in caught] == [__file__]

@@ -49,7 +49,7 @@ def test_what_no_ledger_writes_is_a_problem_and_not_a_crash(ledger, column, wron
     problems = chain_problems("{}", [rows[0], changed, *rows[2:]], seals)
     assert problems
     if type(wrong) is not type(getattr(rows[1], column)):
-        assert any(f"its {column} must be of another type" in problem for problem in problems)
+        assert any(f"its {column} is of the wrong type" in problem for problem in problems)
 
 
 def test_what_was_sealed_wrong_is_named_once():

@@ -298,7 +298,7 @@ def test_another_schema_is_refused_with_the_version_to_open_it_with(tmp_path_fac
         ledger.create("{}")
         append(ledger, FIRST)
     sql(path, ("UPDATE configuration SET schema_version = ?, library = '9.1.0'", (schema,)))
-    words = rf"it has {schema!r}; nothing was changed; open it with version 9\.1\.0.*kept for ever from version 0\.2\.0"
+    words = rf"it has {schema!r}; nothing was changed; open it with version 9\.1\.0.*only ledgers of 0\.2\.0"
     refuses(LedgerError, words, SqlLedger, path)
 
 

@@ -33,7 +33,7 @@ PLACES = [0, -1, 4], [1, 2], "the number of candidates, 3"
 NINE = [0, 10], [1, 9], "the number of candidates, 9"
 RATE = [-1e-9, 1 + 1e-9, 1.5, NAN], [1e-9, 1.0], "a rate lies in"
 Q = [0.0, -0.1, 1.01, 1.5, NAN], [0.4, 1.0], "q lies in"
-MEAN = [0.39, 1.01, NAN], [None, 0.4, 1.0], "at least the least of them"
+MEAN = [0.39, 1.01, NAN], [None, 0.4, 1.0], "at least the smallest chance"
 BEST = ["best"], ["optimal"], "got 'best'"
 
 COMPOSED = {"epsilon": 1.0, "count": 3, "delta": 1e-6}
@@ -85,7 +85,7 @@ CASES = [
     ("basic_composition", {}, {"epsilons": ([[0.1, bad] for bad in (-1e-9, INF, NAN, -1)], [[0.0]], "every epsilon")}),
     ("subsampled_epsilon", {"epsilon": 0.5, "rate": 0.5}, {"epsilon": NOT_NEGATIVE, "rate": RATE}),
     ("epsilon_of_the_sample", {"epsilon": 0.5, "rate": 0.5}, {"epsilon": NOT_NEGATIVE, "rate": RATE}),
-    ("epsilon_of_the_sample", {"epsilon": 0.5}, {"rate": ([0.0], [5e-324], "always empty")}),
+    ("epsilon_of_the_sample", {"epsilon": 0.5}, {"rate": ([0.0], [5e-324], "empty sample")}),
     ("not_prior_q", {}, {"epsilon": POSITIVE}),
     ("not_prior_mean", {}, {"epsilon": POSITIVE}),
     ("boundary_epsilon", {}, {"epsilon": POSITIVE}),
@@ -138,7 +138,7 @@ CASES = [
      {"rows": COUNT, "queries": COUNT, "cells": COUNT, "size": COUNT, "epsilon": POSITIVE, "beta": BETA}),
     ("synthetic_data", DRAWN,
      {"epsilon": POSITIVE, "size": COUNT, "accuracy": ([0.1], [None], "accuracy or size"),
-      "rows": ([[], [[0, 1]]], [[1]], "a list of cells, at least one")}),
+      "rows": ([[], [[0, 1]]], [[1]], "a list of cell numbers, at least one")}),
     ("synthetic_data", DRAWN | {"size": None}, {"accuracy": ([None], [0.5], "accuracy or size")}),
     ("synthetic_data", DRAWN,
      {"rows": ([[0.0, 1.0], [NAN], [0, -1, 1], [0, 2, 1], ["a"]], [[0, 1]], "integer from 0 to 1"),
@@ -167,7 +167,7 @@ CASES = [
       "scores": ([[], [0.5, 1.0], [1, 0.5], [2, NAN, 1]], [[1]], "scores are integers")}),
     ("boundary_wrapper", {}, {"weights": ([[]], [[1]], "at least one weight")}),
     ("boundary_wrapper", {},
-     {"weights": ([[0.5, 0.5], [1, NAN]], [[Fraction(1, 2), 1]], "integers or Fractions, for a rounded probability")}),
+     {"weights": ([[0.5, 0.5], [1, NAN]], [[Fraction(1, 2), 1]], "integers or Fractions, because a rounded")}),
     ("boundary_wrapper", {}, {"weights": ([[1, -1], [0, 0]], [[0, 1]], "at least 0 and not all 0")}),
     ("exponential_weights_or_low", VOTES,
      {"votes": ([[], [0.5, 1.0]], [np.array([1, 2])], "scores are integers"),

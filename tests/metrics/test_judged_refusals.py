@@ -12,7 +12,7 @@ from reusable_holdout.metrics import ScoreTable
 
 REFUSED = {
     "too few rows": (SCORES[:4], r"must have shape \(5,\) or \(5, repeats\); got \(4,\); score every row"),
-    "repeats first": (np.ones((2, 5)), r"got \(2, 5\); transpose it if its first axis are repeats"),
+    "repeats first": (np.ones((2, 5)), r"got \(2, 5\); transpose it if each of its rows is a repeat"),
     "a batch": (np.ones((2, 5, 3)), r"got \(2, 5, 3\); .* as a list to evaluate"),
     "no repeats": (np.ones((5, 0)), r"got \(5, 0\)"),
     "a number": (0.5, r"got \(\)"),
@@ -23,8 +23,8 @@ REFUSED = {
     "NaN": (np.where(SCORES == 1, np.nan, SCORES), "got NaN or infinity for q3; score every row"),
     "a null of polars": (pl.Series([0.5, None, 1, 0, 0]), "got NaN or infinity for q2;"),
     "a long double": (np.array(["1e4000"] * 5, "g"), "got NaN or infinity for q1, q2, q3, q4, q5;"),
-    "too large": (SCORES * 2, r"must lie in \[0, 1\]; got others for q3, q5; make the guard with score\("),
-    "too small": (SCORES - 0.05, "got others for q4;"),
+    "too large": (SCORES * 2, r"must lie in \[0, 1\]; got scores outside for q3, q5; .* make the guard with score\("),
+    "too small": (SCORES - 0.05, "got scores outside for q4;"),
     "a missing id": (FRAME[:4], "got column 'id' in which 1 ids are missing: q2; nothing was asked"),
     "a table of scores with one": (ScoreTable(IDS[1:], SCORES[1:]), "in which 1 ids are missing: q1; nothing"),
     "an unknown id": (FRAME.replace({"id": {"q2": "x"}}), "missing: q2; 1 ids are not among the guard's: x;"),
@@ -38,7 +38,7 @@ REFUSED = {
     "two levels": (FRAME.set_index(["id", "score"], drop=False)["score"], "none of them in its index"),
     "lists for names": (pd.DataFrame({"id": [[1]] * 5, "s": SCORES}), "none of them in column 'id', column 's'"),
     "a column of text": (FRAME.assign(model="m"), "column 'model' of scores must be real numbers; got text"),
-    "a frame of nothing": (FRAME.set_index("id")[[]], "must have a column beside the ids"),
+    "a frame of nothing": (FRAME.set_index("id")[[]], "must have a column in addition to the ids"),
     "a polars frame without ids": (pl.DataFrame({"a": SCORES, "b": SCORES}), "none of them"),
     "a dictionary": (dict(zip(IDS, SCORES, strict=True)), "got dict"),
 }  # fmt: skip
@@ -61,7 +61,7 @@ def test_scores_that_are_computed_later_are_refused():
 def test_repeats_in_a_list_of_rows_are_taken_for_models_and_refused_with_what_to_pass():
     for given in (np.ones((5, 2)).tolist(), list(np.ones((5, 2))), np.ones((5, 1)).tolist()):
         with pytest.raises(
-            InputError, match="one entry for each model: transpose it, or pass an array if they"
+            InputError, match="one entry for each model: transpose it, or pass an array if all"
         ):
             bound().prepare_many(given)
 
@@ -96,5 +96,5 @@ def test_no_message_quotes_a_score():
 
 
 def test_no_model_predicts_what_a_judge_gives():
-    with pytest.raises(InputError, match="models must predict; got metric 'score', of judged scores"):
+    with pytest.raises(InputError, match="metric 'score' takes judged scores, not a model's predictions"):
         _ = bound().form

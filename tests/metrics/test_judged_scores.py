@@ -123,7 +123,7 @@ def test_a_k_that_is_no_whole_number_is_refused(k):
 
 
 def test_a_metric_of_ones_own_is_not_of_judged_scores():
-    with pytest.raises(InputError, match="of one's own must be of labels or targets"):
+    with pytest.raises(InputError, match="of your own must be of labels or targets"):
         Metric(name="mine", lower=0, upper=1, greater_is_better=True, response="judged", loss=np.subtract)
 
 
@@ -133,9 +133,9 @@ def test_a_metric_of_ones_own_is_not_of_judged_scores():
 @for_each(
     ("ids", "words"),
     [
-        (["a", "b", "a", "c", "b"], "got more than once a, b;"),
-        ([1, 2, 2.0], "got more than once 2.0;"),
-        (list("abcdefgg") + list("abcdef"), "more than once a, b, c, d, e and 2 more;"),
+        (["a", "b", "a", "c", "b"], "got these more than once: a, b;"),
+        ([1, 2, 2.0], "got these more than once: 2.0;"),
+        (list("abcdefgg") + list("abcdef"), "more than once: a, b, c, d, e and 2 more;"),
         (["a", None, "c", None], "got none at places 2, 4, counted from 1"),
         (["a", "", "c"], "got none at places 2,"),
         ([1.0, np.nan, math.inf], "got none at places 2, 3,"),
@@ -143,7 +143,7 @@ def test_a_metric_of_ones_own_is_not_of_judged_scores():
         (pd.Series([1, None], dtype="Int64"), "got none at places 2,"),
         (["a", 1], "all real numbers or all text"),
         ([["a", "b"]], r"must have shape \(rows,\)"),
-        ([], "must be at least 1"),
+        ([], "must have at least 1 row"),
     ],
 )
 def test_ids_that_do_not_name_each_row_once_are_refused_by_name(ids, words):
@@ -216,7 +216,7 @@ def test_numbers_beyond_the_precision_of_floats_are_not_mistaken_for_one_another
 def test_an_index_that_may_be_ids_or_an_order_is_refused():
     own = score().bind([2, 0, 1])
     for given in (pd.Series([0.1, 0.2, 0.3]), pd.DataFrame({"score": [0.1, 0.2, 0.3]})):
-        refuses(InputError, "may be the guard's ids or their order", own.prepare, given)
+        refuses(InputError, "may be the guard's ids or only count the rows", own.prepare, given)
     assert own.prepare([0.1, 0.2, 0.3]).tolist() == [0.1, 0.2, 0.3]
     assert own.prepare(pd.DataFrame({"id": [0, 1, 2], "s": [0.1, 0.2, 0.3]})).tolist() == [0.3, 0.1, 0.2]
     assert score().bind([0, 1, 2]).prepare(pd.Series([0.1, 0.2, 0.3])).tolist() == [0.1, 0.2, 0.3]

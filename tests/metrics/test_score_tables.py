@@ -49,7 +49,7 @@ def test_tables_are_compared_and_batched(guard):
         ([*IDS[:-1], "other"], "1 ids are missing: q399; 1 ids are not among the guard's: other"),
         (IDS[:-1], "1 ids are missing: q399"),
         ([*IDS, "more"], "1 ids are not among the guard's: more"),
-        ([*IDS[:-1], "Q399 "], "1 of them differ in case, spaces or ways to write a letter alone"),
+        ([*IDS[:-1], "Q399 "], "1 of them differ only in case, spaces or the way a letter is encoded"),
         ([*IDS[:-1], "\uff51399"], r"'\uff51399'; 1 of them differ"),
         ([*IDS[:-1], "q399\n::error::"], r"'q399\n::error::'"),
         ([*IDS[:-1], "x" * 500], "x" * 57 + "..."),
@@ -65,7 +65,7 @@ def test_ids_that_do_not_fit_are_named(guard, ids, words):
 @for_each(
     ("parts", "words"),
     [
-        ({"ids": ["a", "a"], "scores": [0, 1]}, "each once; got others or doubles: a"),
+        ({"ids": ["a", "a"], "scores": [0, 1]}, "each once; got other or repeated ids: a"),
         ({"ids": ["a", ""], "scores": [0, 1]}, "must be text"),
         ({"ids": ["a", 1], "scores": [0, 1]}, "must be text"),
         ({"ids": ["a", "b"], "scores": [0, 1, 1]}, "for 2 ids; got (3,)"),

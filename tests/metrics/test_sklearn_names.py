@@ -133,10 +133,10 @@ def test_a_brier_score_of_three_classes_is_not_what_scikit_learn_negates():
     ("loss", "words"),
     [
         ("log_loss", r"must be given a Metric; got str; write negated\("),
-        (f1(), "must be a loss of the catalogue.*got 'f1'; take it as it is"),
-        (negated(brier()), "got 'neg_brier_score'; take it as it is"),
+        (f1(), "only a loss of the catalogue.*got 'f1'; use it without negated"),
+        (negated(brier()), "got 'neg_brier_score'; use it without negated"),
         (zero_one_loss(), "got 'zero_one_loss'; use \"accuracy\""),
-        (METRICS["own"], "got 'own'; negate in its function"),
+        (METRICS["own"], "got 'own'; negate it in its own function"),
     ],
 )
 def test_what_is_no_loss_of_the_catalogue_is_not_negated(loss, words):

@@ -356,3 +356,12 @@ def test_a_refused_number_of_charges_names_the_largest_that_is_accepted(wish):
     assert Plan(**wish | {"charges": most}).charges == most
     with pytest.raises(PlanError):
         Plan(**wish | {"charges": most + 1})
+
+
+@for_each("prior", [0.6, 0.87, 0.97])
+def test_a_stated_prior_error_is_the_same_at_every_prior(prior):
+    plan = Plan(5_000, queries=100, charges=3, estimate=0.87, prior_error=0.02, noise=0.0)
+    honest = math.hypot(math.sqrt(prior * (1.0 - prior) / 5_000), 0.02)
+    scores, pairs = plan.scores, plan.pairs
+    assert scores.constant_threshold(prior) == pytest.approx(scores.threshold_sds * honest, rel=2e-3)
+    assert pairs.constant_threshold(0.5) == pytest.approx(pairs.threshold_sds * pairs.least_threshold)

@@ -76,7 +76,7 @@ def test_a_plan_without_rows_has_numbers_once_a_guard_has_counted_them(given):
     plan = Plan(**given)
     assert {*plan.stated} == {*given, "confidence"} - {"gates"}
     for name in ("rows", "queries", "charges", "tolerance", "scores", "epsilon", "vacuous"):
-        with pytest.raises(InputError, match="a plan has numbers once three of"):
+        with pytest.raises(InputError, match="a plan has numbers only when three of"):
             getattr(plan, name)
     whole = Plan(**plan.wished() | {"rows": 10_000, "queries": 100, "tolerance": 0.06})
     assert (whole.rows, whole.asks) == (10_000, plan.asks)
@@ -246,12 +246,12 @@ def test_a_board_of_claims_says_what_honest_ones_keep_and_takes_no_tolerance():
     assert "halts" not in str(plan)
     for refused, words in [
         ({"tolerance": 0.01}, "claims have no tolerance"),
-        ({"threshold": 0.01}, "name prior_error="),
+        ({"threshold": 0.01}, "state prior_error="),
         ({"noise": 1e-4}, "claims have no noise"),
         ({"board": "ladder"}, 'board must be "claims"'),
-        ({"gates": True}, "claims alone"),
-        ({"family": "ratio"}, "not by claims"),
-        ({"queries": None}, "queries is missing"),
+        ({"gates": True}, "answers only claims"),
+        ({"family": "ratio"}, "no claims"),
+        ({"queries": None}, "state what is missing: queries"),
     ]:
         with pytest.raises(InputError, match=words):
             Plan(**{**stated, **refused})

@@ -209,7 +209,7 @@ def test_who_insists_is_told_so_by_every_answer_the_ledger_and_its_verification(
 
 def pasted(error):
     """The command that an error names, as a shell would take it."""
-    words = shlex.split(str(error.value).partition("say why: ")[2])
+    words = shlex.split(str(error.value).partition("state the reason: ")[2])
     assert words[:2] == [f"{VARIABLE}={os.environ[VARIABLE]}", "reusable-holdout"]
     return words[2:]
 
@@ -227,7 +227,7 @@ def test_a_ledger_that_is_gone_is_forgotten_by_the_command_that_the_refusal_name
     gone = [f"{folder / 'guard.db'}" for folder in folders]
     assert command == ["registry", "forget", *gone, "--because", "..."]
     assert main(command) == 1  # as it is pasted, it says no reason
-    assert "for a reason, in words" in capsys.readouterr().err
+    assert "needs a reason in words" in capsys.readouterr().err
     assert main([*command[:-1], "rehearsals; nothing of them was used"]) == 0
     with pytest.warns(
         SecondBudgetWarning, match="forgotten .*: rehearsals; nothing of them was used"
@@ -317,7 +317,7 @@ def test_the_command_forgets_a_ledger_whose_name_cannot_be_printed(name, tmp_pat
 
 def test_the_next_holdout_must_be_of_rows_that_have_no_budget(path, other):
     with made(path) as guard:
-        with pytest.raises(SecondBudgetError, match="in an epoch before"):
+        with pytest.raises(SecondBudgetError, match="in an earlier epoch"):
             guard.rotate(np.r_[X[1:], FRESH[:1]], np.r_[Y[1:], Y[:1]], early=True, allow={"overlap"})
         assert guard.evaluate(Y, prior=1.0).query == 1
         turned = guard.rotate(FRESH, Y, early=True)

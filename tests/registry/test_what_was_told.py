@@ -118,7 +118,7 @@ def test_a_guard_that_the_counts_leave_less_is_made_all_the_same_and_says_what_i
     wish = {"metric": metric, "ledger": tmp_path / f"{metric}.db", "charges": None, "tolerance": 0.24}
     with registry_of_its_own():
         with pytest.warns(
-            KeptLessWarning, match=r"nats, leaves less than was wished: no plan keeps"
+            KeptLessWarning, match=r"nats, allow less than was wished: no plan keeps"
         ) as caught:
             guard = make(RARE, **wish)
         assert [one.filename for one in caught] == [made_guards.__file__]

@@ -120,7 +120,7 @@ def test_of_very_many_answers_the_charged_ones_and_the_last_are_listed(make_ledg
         "model 0",
         *(f"model {n}" for n in range(35, 40)),
     ]
-    assert "34 that agreed are left out" in text
+    assert "34 older ones are left out" in text
 
 
 def test_what_is_left_is_what_the_guard_says(make_ledger, labels, tmp_path):

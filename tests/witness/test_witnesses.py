@@ -155,7 +155,7 @@ def test_a_lost_witness_is_said_and_begins_anew_by_its_owner_alone(path, heads, 
     with opened(path) as guard:
         assert guard.queries_asked == 1  # nothing is refilled
     assert main(["witness", str(path)]) == 1
-    assert "begins anew where it has seen nothing" in capsys.readouterr().err
+    assert "can begin anew only if it remembers nothing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("answers", [0, 1])
@@ -208,7 +208,7 @@ def test_a_witness_may_come_later(path, heads):
     ("place", "words"),
     [
         ("", "must be a file, or git:repository"),
-        ("git:", "got no place"),
+        ("git:", "got an empty place"),
         (7, "got int"),
         ("https://host/heads", "got a URL"),
     ],

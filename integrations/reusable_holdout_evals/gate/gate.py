@@ -1,4 +1,4 @@
-"""The release gate: how it is made from labels or ids, opened again, and what differences it can show."""
+"""The release gate: functions that make it, open it again, and compute what differences it can show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Gate(NamedTuple):
     id_column : str or None
         Name of the column of ids when the gate was made.
     tolerance : float or None
-        How far below the named improvement an accepted release can be, for a gate of an earlier edition of the theory.
+        For a gate of an earlier edition of the theory: how far below the named improvement an accepted release may be.
     plan : Plan or None
         The guard's plan if the gate was just made; None if it was opened again.
     """
@@ -84,7 +84,7 @@ def make_gate(
     ids : sequence of str, optional
         Ids of rows that have no labels; each question then brings a score for every row.
     groups : sequence of str, optional
-        The group of each of the ids. The rows of a group are one draw.
+        The group of each row, in the order of the ids. The rows of a group count as one draw.
     id_column : str, optional
         Column of ids in the file of labels, by which predictions are then brought into order.
     metric : str, optional
@@ -98,14 +98,14 @@ def make_gate(
     key : Path, optional
         File of the noise key; see :class:`ReusableHoldout`.
     seed : int, optional
-        Number from which the key is made instead, for tests.
+        Number from which the noise key is made, for tests; by default the key is random.
     vacuous : bool
-        True to make the gate although it shows only more than a quarter of the range of differences.
+        True to make the gate even if it can show only differences above a quarter of their range.
     witness : str, Path or False, optional
         Place of the witness; see :class:`ReusableHoldout`.
     **wish
-        Numbers of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread. The
-        tolerance is the difference to be shown nine times in ten, up to the last charge. The spread is a guess: the
+        Arguments of the :class:`Plan` of differences: queries, charges, tolerance, confidence, delta and spread. The
+        tolerance is the difference to be shown nine times in ten, even at the last charge. The spread is a guess: the
         standard deviation, over the rows, of the difference between two models. Every verdict is valid even if the
         guess is wrong.
 
@@ -122,19 +122,19 @@ def make_gate(
     """
     if (labels is None) == (ids is None):
         raise InputError(
-            "a gate has labels, or ids of rows that are scored; name one of them; nothing was made"
+            "a gate needs either labels or the ids of scored rows; got both or neither; nothing was made"
         )
     X, y = _rows(labels, id_column) if labels is not None else (None, np.array(ids, dtype=np.str_))
     chosen = guards.metric_of(metric or ("accuracy" if ids is None else "score"), bounds)
     if ids is not None and chosen.response != "judged":
         raise InputError(
-            f"rows that have ids and no labels are scored: the metric must be score, pass@3 or pass^3; got {metric!r}; "
-            "nothing was made; name --labels for other metrics"
+            f"for rows with ids and no labels the metric must be score, pass@3 or pass^3; got {metric!r}; nothing was "
+            "made; for other metrics, name --labels"
         )
     bound = chosen.bind(y, classes=classes)
     if not bound.by_rows:
         raise InputError(
-            f"a gate compares row by row, by a metric that is a plain mean over rows; {chosen.name} is none; nothing "
+            f"a gate compares row by row, so its metric must be a plain mean over rows; {chosen.name} is not; nothing "
             "was made; take accuracy, brier, log_loss, mae or mse"
         )
     plan = guards.planned_gate(
@@ -195,7 +195,7 @@ def open_gate(
 
 
 def _rows(labels: Path, id_column: str | None) -> tuple[pd.DataFrame | None, NDArray[Any]]:
-    """Return ids and labels as a guard's X and y; so the ledger's digest and the copy contain the ids, too."""
+    """Return ids and labels as a guard's X and y, so that the ledger's digest and the copy include the ids."""
     table = read_labels(labels, id_column=id_column)
     ids = None
     if table.ids is not None:
@@ -227,8 +227,8 @@ class Possible(NamedTuple):
     queries, charges : int
         Number of releases that can be asked about, and that can be accepted.
     needed, last : float
-        True lead over the named improvement with which a release is accepted nine times in ten, at the first charge and
-        at the last.
+        A release is accepted nine times in ten if its true improvement exceeds the named one by this number, at the
+        first charge and at the last.
     fixed : float
         Smallest improvement that a single comparison could certify, if it were fixed in advance.
     """
@@ -266,7 +266,7 @@ def what_is_possible(plan: Plan) -> Possible:
     Parameters
     ----------
     plan : Plan
-        A gate's.
+        The plan of a gate.
     """
     level = -math.log((1.0 - plan.confidence) / 2.0)
     return Possible(

@@ -54,13 +54,13 @@ def read_labels(path: Path, *, id_column: str | None = None) -> Table:
     Raises
     ------
     InputError
-        If the file is not such a file; the message quotes nothing but ids.
+        If the file does not have this form; the message quotes nothing but ids.
     """
     table = _read(path, id_column, "the labels", quoted=False)
     if table.frame.shape[1] != 1:
         raise InputError(
-            f"the labels in {path} must be one column, and ids a column that --id names; there are "
-            f"{table.frame.shape[1]} columns without ids; leave the others out"
+            f"the labels in {path} must be one column (a column of ids may come with it, if --id names it); there are "
+            f"{table.frame.shape[1]} columns without the ids; leave the others out"
         )
     column = table.frame.iloc[:, 0]
     if column.isna().any():
@@ -85,7 +85,7 @@ def read_table(path: Path, *, id_column: str | None = None, text: bool = False) 
     Raises
     ------
     InputError
-        If the file is not such a file, a prediction is missing, or an id comes twice.
+        If the file does not have this form, a prediction is missing, or an id comes twice.
     """
     table = _read(path, id_column, "the predictions", quoted=True, text=text)
     missing = np.flatnonzero(table.frame.isna().any(axis=1).to_numpy())
@@ -113,7 +113,7 @@ def read_ids(
     Raises
     ------
     InputError
-        If the file is not such a file, an id is missing or comes twice, or a row has no group.
+        If the file does not have this form, an id is missing or comes twice, or a row has no group.
     """
     frame = read_frame(path, what="the ids", text=True)
     column = id_column or "id"
@@ -163,7 +163,7 @@ def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
     Raises
     ------
     InputError
-        If the columns are not one, and not one for each class.
+        If there is neither a single column, nor one column for each class.
     """
     if frame.shape[1] == 1:
         return frame.iloc[:, 0].to_numpy()
@@ -183,7 +183,7 @@ def columns_of(frame: pd.DataFrame, guard: Any, path: Path) -> NDArray[Any]:
 
 
 def classes_of(named: Sequence[str] | None) -> list[int] | list[str] | None:
-    """Return named classes as whole numbers if all of them are, else as text, as the labels of a file are read."""
+    """Return classes as whole numbers if all of them are, else as text; labels in a file are read the same way."""
     try:
         return None if named is None else [int(one) for one in named]
     except ValueError:
@@ -201,7 +201,7 @@ def _read(path: Path, id_column: str | None, what: str, *, quoted: bool, text: b
         return Table(frame, None)
     ids = _ids_of(frame, id_column, path, quoted=quoted)
     if len(frame.columns) < 2:
-        raise InputError(f"{path} must have a column beside the ids; it has none")
+        raise InputError(f"{path} must have a column in addition to the ids; it has none")
     return Table(frame.drop(columns=id_column), ids)
 
 
@@ -217,12 +217,12 @@ def _ids_of(frame: pd.DataFrame, id_column: str, path: Path, *, quoted: bool) ->
         raise InputError(f"{path} must have an id in every row; it has none in rows {few(empty.tolist())}")
     twice = doubled(ids.tolist())
     if twice:
-        raise InputError(f"{path} must have each id once; more than once come {few(twice)}")
+        raise InputError(f"{path} must have each id once; these come more than once: {few(twice)}")
     return ids
 
 
 def _is_a_label(column: pd.Series[Any]) -> bool:
-    """Return True if a column's name is a number or one of its values, so that its first row was read as the header."""
+    """Return True if a column's name looks like a label that was read as a header: a number, or one of its values."""
     name = str(column.name)
     try:
         float(name)

@@ -1,4 +1,4 @@
-"""The question to a release gate, whether the new model is better than the old one by a named improvement."""
+"""The question to a release gate: whether the new model is better than the old one by a named improvement."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
         Name and certified interval of each score that had to be no worse. After "rejected" these intervals hold every
         possible difference, because the verdict does not tell which score failed.
     improvement, tolerance : float
-        The improvement that was named, and how far below it an accepted release may be: 0, but for earlier editions.
+        The improvement that was named, and how far below it an accepted release may be: 0, except in earlier editions.
     """
 
     verdict: Literal["accepted", "rejected", "halted"]
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
     @property
     def note(self) -> str:
-        """Warning if a gate of an earlier edition can accept noise alone, for so little was named; else empty."""
+        """Warning if a gate of an earlier edition can accept noise alone, because little was named; else empty."""
         if self.verdict == "halted" or not self.tolerance or self.improvement >= self.tolerance:
             return ""
         return (
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
 
 
 class NoWorse(NamedTuple):
-    """A second score of the same rows that must not get worse, and by how much it may.
+    """A second score of the same rows, which may get worse by at most a given amount.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ def _subject(gate: Gate, given: Path | ScoreTable, id_column: str | None) -> Any
         takes = (
             "scores: name their files with --inspect, --lm-eval or --scores" if judged else "--predictions"
         )
-        raise InputError(f"this gate has {has}, and takes {takes}; got the other kind{_NOTHING}")
+        raise InputError(f"this gate has {has}, and takes {takes}; got something else{_NOTHING}")
     if isinstance(given, ScoreTable):
         return given
     values = _predictions(gate, given, id_column)
@@ -229,8 +229,8 @@ def _predictions(gate: Gate, path: Path, id_column: str | None) -> NDArray[Any]:
     guard = gate.guard
     if gate.ids is None and id_column is not None:
         raise InputError(
-            "rows are aligned by ids if the gate was made with ids; this one was not; make it with --id, or leave "
-            "--id out and keep the labels' order"
+            "--id needs a gate that was made with ids; this one was not; make the gate with --id, or leave --id out "
+            "and give the predictions in the order of the labels"
         )
     table = read_table(path, id_column=id_column or gate.id_column, text=guard.private_labels == "text")
     return columns_of(in_order_of(gate.ids, table, path, rows=guard.rows), guard, path)

@@ -1,4 +1,4 @@
-"""Runs a scorer so that Inspect records nothing: no events, no log lines, no usage, and no change of the sample."""
+"""A hidden run of a scorer: Inspect records no events, no log lines, no usage, and no change of the sample."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def score_hidden(
         with _hidden(private):
             score = await scorer(private, target)
             return None if score is None else number(score.value)
-    except BaseException as error:  # a cancellation reaches Inspect by another way
+    except BaseException as error:  # the caller raises a cancellation again
         return Failed(error)
 
 

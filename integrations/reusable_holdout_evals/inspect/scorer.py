@@ -99,7 +99,7 @@ class _Scored(NamedTuple):
 
 
 _SCORED: dict[str, _Scored] = {}
-"""The scores by random token. The log has only the tokens, by which Inspect says which scores count."""
+"""The scores by random token. The log has only tokens; Inspect passes back the tokens of scores that count."""
 
 
 def withholding(
@@ -169,7 +169,7 @@ def name_of(one: Scorer) -> str:
 
 @cache
 def _watch_runs() -> None:
-    """Register a hook by which Inspect reports each evaluation that begins, with its samples' ids."""
+    """Register a hook that Inspect calls when an evaluation begins, with the ids of its samples."""
 
     @hooks(name="runs", description="Asks a guarded holdout when all samples are scored")
     class _Runs(Hooks):  # type: ignore[misc] # its type is not looked into
@@ -185,8 +185,8 @@ def _check_run(question: Question) -> None:
         return
     if run.task_metrics:
         raise InputError(
-            "a task with a guarded scorer must have no metrics of its own, which would be computed in the guard's "
-            "place; take metrics= away; nothing was asked"
+            "a task with a guarded scorer must have no metrics of its own, because they would replace the guard's "
+            "answer; leave metrics= out; nothing was asked"
         )
     if run.ids:
         question.check_ids(run.ids)
@@ -220,8 +220,8 @@ def _told(question: Question, scores: Sequence[SampleScore]) -> Value:
 def _ask(question: Question, tokens: Sequence[str | None]) -> dict[str, float] | HoldoutError | Halted:
     if any(token not in _SCORED for token in tokens):
         return InputError(
-            "scores that were withheld are gone with the process that had them: samples of an earlier log cannot be "
-            "used again; run the evaluation anew; nothing was asked and nothing was charged"
+            "withheld scores are lost when their process ends, so samples of an earlier log cannot be used again; "
+            "run the whole evaluation again; nothing was asked and nothing was charged"
         )
     if not tokens:
         return {}
@@ -292,7 +292,7 @@ class Question:
         except Exception as error:
             kind = type(error).__name__
         return InputError(
-            f"the guard could not be asked: {kind}; its words are withheld, they may hold scores"
+            f"the guard could not be asked: {kind}; the error's text is withheld, because it may hold scores"
         )
 
     def _answer(self, kept: Sequence[_Kept]) -> Answer:
@@ -305,8 +305,8 @@ class Question:
             table = ScoreTable(table.ids, np.where(fits, table.scores, self.failed), metric=self.name)
         elif not fits.all():
             raise InputError(
-                f"every score must {must}; some do not, and which would tell of the holdout; try the scorer on other "
-                f"samples{_NOTHING}"
+                f"every score must {must}; some do not, and naming them would reveal holdout data; try the scorer on "
+                f"other samples{_NOTHING}"
             )
         if self.keep is not None:
             _keep(table, self.keep)
@@ -324,13 +324,13 @@ def _check_all_scored(kept: Sequence[_Kept]) -> None:
     failed = sorted({one.failed for one in kept if one.failed})
     if failed:
         raise InputError(
-            f"the scorer failed with {', '.join(failed)}; its words are withheld, they may quote a target, and so is "
-            f"the sample; try it on other samples{_NOTHING}"
+            f"the scorer failed with {', '.join(failed)}; the error's text and the sample are withheld, because they "
+            f"could reveal a target; try the scorer on other samples{_NOTHING}"
         )
     if any(one.score is None for one in kept):
         raise InputError(
-            "a scorer must give every sample a number, C, I, P or N; it gave something else; name to_number=, which "
-            f"makes a number of a score's value{_NOTHING}"
+            "a scorer must give every sample a number, C, I, P or N; it gave something else; pass to_number=, a "
+            f"function that turns a score's value into a number{_NOTHING}"
         )
 
 
@@ -344,8 +344,8 @@ def _table(kept: Sequence[_Kept], name: str, failed: float | None) -> ScoreTable
     incomplete = sorted(sample for sample, found in scores.items() if len(found) < len(epochs))
     if incomplete:
         raise InputError(
-            f"every sample must be scored in each of {len(epochs)} epochs; {_some(incomplete)} were not, by errors or "
-            f"limits{_NOTHING}"
+            f"every sample must be scored in each of {len(epochs)} epochs; {_some(incomplete)} were not, because "
+            f"of errors or limits{_NOTHING}"
         )
     order = sorted(scores)
     values = np.array([[scores[sample][epoch] for epoch in epochs] for sample in order])

@@ -74,7 +74,7 @@ def guarded_task(
     to_number: Callable[[Any], float | None] = as_number,
     failed: float | None = None,
 ) -> Task:
-    """Replace a task's metrics by a guard's answers, and keep targets and scores of its samples out of the log.
+    """Replace a task's metrics with a guard's answers, and keep targets and scores of its samples out of the log.
 
     In the samples, which the solver sees, each target is replaced by "withheld"; only the scorers get the true target.
     When all samples are done, the guard is asked once about the scores of each scorer. The logged metrics are the
@@ -85,7 +85,7 @@ def guarded_task(
     ----------
     task : Task
         A task with a scorer for each question. Each scorer gives a sample a number, C, I, P or N. The task's own
-        metrics and headline metric are removed. The task is changed in place, as by :func:`inspect_ai.task_with`.
+        metrics and headline metric are removed. The task is changed in place, as with :func:`inspect_ai.task_with`.
     prior : float, or dict of scorer name to float
         The developer's own estimate of the score, for example from a dev set; with an incumbent, of the difference.
     guard : ReusableHoldout or RemoteHoldout, optional
@@ -167,13 +167,13 @@ def _samples_of(given: Task | Dataset | Sequence[Sample]) -> list[Sample]:
     """Return the samples as a list, after a check that each has an id of its own."""
     if isinstance(given, Task) and given.sample_source is not None:
         raise InputError(
-            "a holdout's samples must be known before; a SampleSource makes them; nothing was asked"
+            "a holdout's samples must be known in advance; this task's come from a SampleSource; nothing was asked"
         )
     samples = list(given.dataset if isinstance(given, Task) else given)
     ids = {str(one.id) for one in samples if one.id is not None}
     if len(ids) < len(samples):
         raise InputError(
-            f"each of the {len(samples):,} samples must have an id of its own; {len(ids):,} different ones are there; "
+            f"each of the {len(samples):,} samples must have an id of its own; there are {len(ids):,} different ids; "
             "name the field with FieldSpec(id=...), or number them with auto_id=True; nothing was asked"
         )
     return samples

@@ -20,12 +20,12 @@ def holdout(
     ledger: str,
     prior: float | None = None,
     groups: str | None = None,
-    private: list[str] | str = (),  # type: ignore[assignment] # Inspect makes a list of a,b
+    private: list[str] | str = (),  # type: ignore[assignment] # Inspect turns a,b into a list
     incumbent: str | None = None,
     keep: str | None = None,
     args: dict[str, Any] | None = None,
 ) -> Task:
-    """Put a guard before the samples of a task whose code is not changed; for Inspect's command line.
+    """Guard the samples of a task without a change of its code; for Inspect's command line.
 
     ``inspect eval reusable_holdout_evals/holdout -T task=questions.py@easy -T ledger=guard.db -T prior=0.7``
 

@@ -1,4 +1,4 @@
-"""Reading of zip archives from others, with bounds on their size; also of Zstandard, which Python 3.13 lacks."""
+"""A reader of foreign zip archives, with bounds on their size; also for Zstandard, which Python 3.13 lacks."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ class Archive:
             problem = "it is no zip archive, or is cut off"
             self._file.close()
         if problem:
-            raise InputError(
-                f"a log in Inspect's format .eval must be a file, a zip archive; {path}: {problem}"
-            )
+            raise InputError(f"a log in Inspect's format .eval must be a zip archive; {path}: {problem}")
 
     def __enter__(self) -> Self:
         return self
@@ -87,8 +85,8 @@ class Archive:
         else:
             if len(content) == info.file_size and zlib.crc32(content) == info.CRC:
                 return content
-            problem = "its content is not what the archive's directory says"
-        raise InputError(f"{where} must be whole; {problem}; copy the log anew")
+            problem = "its content does not match the archive's directory"
+        raise InputError(f"{where} must be complete; {problem}; copy the log again")
 
     def _unpacking(self, info: zipfile.ZipInfo, where: str) -> Any:
         if info.compress_type != _ZSTANDARD:

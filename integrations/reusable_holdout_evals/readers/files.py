@@ -43,7 +43,7 @@ def sources_of(given: object) -> list[Path]:
     Raises
     ------
     InputError
-        If there is no path, a path comes twice, or something is no path.
+        If there is no path, a path comes twice, or an entry is not a path.
     """
     listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
     paths = [Path(one) for one in listed if isinstance(one, str | Path)]
@@ -55,7 +55,7 @@ def sources_of(given: object) -> list[Path]:
 
 
 def named(paths: Sequence[Path]) -> str:
-    """Return paths as text for a message; if there are three or more, only the first and their number."""
+    """Return paths as text for a message; of three or more, only the first, and how many others."""
     more = f"{paths[0]} and {len(paths) - 1:,} more files"
     return " and ".join(map(str, paths)) if len(paths) < 3 else more
 
@@ -71,7 +71,7 @@ def parsed(text: str, where: str) -> Any:
         problem = "it is nested too deeply"
     except ValueError as error:  # also for a number with thousands of digits
         problem = f"it is broken at character {getattr(error, 'pos', 0):,}"
-    raise InputError(f"{where} must be JSON; {problem}; look whether it was written to its end")
+    raise InputError(f"{where} must be JSON; {problem}; check that the file is complete")
 
 
 def inside(found: Any, *keys: str) -> Any:
@@ -121,7 +121,7 @@ def text_of(content: bytes, *, where: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         pass
-    raise InputError(f"{where} must be text in UTF-8; it is not; look whether another program wrote it")
+    raise InputError(f"{where} must be text in UTF-8; it is not; save it again as UTF-8")
 
 
 def json_lines(text: str, where: str) -> Iterator[dict[str, Any]]:
@@ -197,7 +197,7 @@ def read_frame(
     except Exception as error:  # errors of many kinds, whose messages may quote the file
         problem = f" ({type(error).__name__})" if quoted else ""
     raise InputError(
-        f"{what} must be a CSV file with a header, Parquet or JSON; {path} cannot be read so{problem}"
+        f"{what} must be a CSV file with a header, Parquet or JSON; {path} cannot be read as one of them{problem}"
     )
 
 

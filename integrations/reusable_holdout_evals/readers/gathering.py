@@ -28,13 +28,13 @@ _LONGEST = 1_000  # greatest length of an id or a group's name
 
 
 class _Missing(NamedTuple):
-    """Stands for a score that is missing, and holds the reason, such as "the sample failed"."""
+    """A stand-in for a missing score, with the reason, such as "the sample failed"."""
 
     reason: str
 
 
 class Gathering:
-    """Collects the scores of one source, in the order in which they are found.
+    """A collector of the scores of one source, in the order in which they are found.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Gathering:
     repeats : {"equal", "averaged"}
         "averaged" gives each row the mean over its repeats. "equal" refuses rows with different numbers of repeats.
     missing : float or None
-        Score of a row that has none; None to refuse such a source.
+        Score of a row that has none; None to refuse a source with such rows.
     advice : str
         The end of the message about a score that is no number: what the user can do.
 
@@ -100,13 +100,13 @@ class Gathering:
         scores = self._scores.setdefault(name, {})
         if repeat in scores:
             raise InputError(
-                f"{self.where} must have each id once, and of repeats each once; it has {shown([name])} twice in "
-                f"repeat {shown([repeat])}; leave one out, or name the column or files that tell them apart"
+                f"{self.where} must have each id at most once in each repeat; it has {shown([name])} twice in repeat "
+                f"{shown([repeat])}; leave one out, or name the column or files that distinguish the repeats"
             )
         if group is not None and self._groups.setdefault(name, group) != group:
             raise InputError(
-                f"all repeats of a row must be of one group; in {self.where} those of {shown([name])} are of "
-                f"{shown([self._groups[name], group])}"
+                f"all repeats of a row must be in one group; in {self.where} the repeats of {shown([name])} are in the "
+                f"groups {shown([self._groups[name], group])}"
             )
         try:
             score = number_of(value)
@@ -125,7 +125,7 @@ class Gathering:
             row = row.item()
         if isinstance(row, bool) or not isinstance(row, str | int):
             came = "none" if row is None or row != row else type(row).__name__  # noqa: PLR0124 - NaN alone
-            raise InputError(f"ids must be text or whole numbers; {self.where} has {came}; name every row so")
+            raise InputError(f"ids must be text or whole numbers; {self.where} has {came}; name every row")
         name = _checked_name(str(row), what="an id", where=self.where)
         if type(self._raw.setdefault(name, row)) is not type(row):
             raise InputError(
@@ -150,8 +150,8 @@ class Gathering:
         uneven = [row for row, count in counts.items() if count < most]
         if uneven and not self._averaged:
             raise InputError(
-                f"all rows must have equally many repeats; in {self.where} the most are {most}, and fewer have "
-                f"{shown(uneven)}; run the missing ones, or average them with repeats='averaged'"
+                f"all rows must have the same number of repeats; in {self.where} some have {most}; these have fewer: "
+                f"{shown(uneven)}; run the missing repeats, or average the repeats with repeats='averaged'"
             )
         values: list[list[Any]] = [list(scores.values()) for scores in self._scores.values()]
         if self._averaged and most > 1:
@@ -245,11 +245,11 @@ def _checked_name(name: str, *, what: str, where: str) -> str:
     """Return an id or a group's name; refuse it if it is empty, very long, or cannot be written to a file as text."""
     if not name.strip() or len(name) > _LONGEST:
         raise InputError(
-            f"{what} must have 1 to {_LONGEST:,} characters, not spaces alone; {where} has one of {len(name):,}; name "
-            "the rows otherwise"
+            f"{what} must have 1 to {_LONGEST:,} characters, and not only spaces; {where} has one of {len(name):,} "
+            "characters; choose other names"
         )
     if not name.isascii() and any("\ud800" <= one <= "\udfff" for one in name):
-        raise InputError(f"{what} must be text; {where} has one with half of a character: {shown([name])}")
+        raise InputError(f"{what} must be text; {where} has one with a broken character: {shown([name])}")
     return name
 
 
@@ -294,10 +294,10 @@ def chosen_one(wanted: str | None, found: Iterable[str], *, what: str, where: st
     listed = few(ascii(name)[:60] for name in names)
     if wanted is None:
         raise InputError(
-            f"one {what} must be named where there are several; {where} has {listed}; name it: {what}="
+            f"one {what} must be named if there are several; {where} has {listed}; name it: {what}="
         )
     raise InputError(f"the {what} must be one that {where} has: {listed}; got {wanted!r}")
 
 
 def _holds_none(where: str) -> InputError:
-    return InputError(f"{where} must hold scores; it holds none; look whether it is the right file or column")
+    return InputError(f"{where} must hold scores; it holds none; check that it is the right file or column")

@@ -26,11 +26,11 @@ from reusable_holdout_evals.readers.gathering import Gathering, Repeats, chosen_
 __all__ = ["read_inspect"]
 
 _HEADER, _SUMMARIES = "header.json", "summaries.json"
-_CUT = 1_000  # Inspect's summaries keep about so many characters of a text
+_CUT = 1_000  # Inspect's summaries cut texts off at about this number of characters
 _REMOVED = "Key removed from summary (> 1k)"
 _MEANS = ("accuracy", "mean")  # Inspect's own metrics that are the mean of the scores
 _CLOSE = 1e-6
-_ADVICE = "the log was changed or is not whole; copy it anew, or let Inspect score it anew (inspect score)"
+_ADVICE = "the log was changed or is incomplete; copy it again, or score it again with inspect score"
 
 
 @checked_call
@@ -75,14 +75,14 @@ def read_inspect(
     Raises
     ------
     InputError
-        If the file is no such log, the run was not finished, or the samples do not agree with the log's header; if the
+        If it is not such a log, the run was not finished, or the samples do not agree with the log's header; if the
         logs are of several models; or if samples have no score, or one that is no number: the first few are named.
     MissingExtraError
         If the log is packed with Zstandard, as newer versions of Inspect do, and neither zstandard nor pyarrow is
         installed.
     """
     paths = sources_of(log)
-    gathering = Gathering(named(paths), repeats, missing, advice="take another scorer or key")
+    gathering = Gathering(named(paths), repeats, missing, advice="choose another scorer or key")
     notes, systems = dict[str, None](), dict[str, dict[str, None]]()
     for place, path in enumerate(paths):
         found = _Log(path)
@@ -94,7 +94,7 @@ def read_inspect(
         for sample in found.samples:
             row, epoch = sample.get("id"), sample.get("epoch", 1)
             if isinstance(epoch, bool) or not isinstance(epoch, int):
-                raise InputError(f"epochs must be whole numbers; {path} has another for {shown([row])}")
+                raise InputError(f"epochs must be whole numbers; {path} has another value for {shown([row])}")
             group = None if cluster is None else found.group(sample, cluster)
             value, nothing = found.value(sample, key)
             score = gathering.add(row, (place, epoch), value, group=group, nothing=nothing)
@@ -124,13 +124,13 @@ class _Log:
         self.path, self.scorer = path, ""
         self.header, self.samples = _from_json(path) if path.suffix == ".json" else _from_archive(path)
         if not isinstance(inside(self.header, "eval"), dict) or not isinstance(self.samples, list):
-            raise InputError(f"{path} must be a log of Inspect; it says nothing of its evaluation or samples")
+            raise InputError(f"{path} must be a log of Inspect; it lacks the evaluation or its samples")
         status = self.header.get("status")
         if status != "success" or self.header.get("invalidated"):
             came = "was invalidated" if status == "success" else f"has the status {shown([status])}"
             raise InputError(
-                f"a log must be of a finished run, for rows that are left out of a mean change it; {path} {came}; go "
-                "on with inspect eval-retry, or run it anew"
+                f"a log must be of a finished run, because missing rows would change the mean; {path} {came}; continue "
+                "it with inspect eval-retry, or run it again"
             )
         if not all(isinstance(one, dict) for one in self.samples):
             raise InputError(f"each sample in {path} must be a JSON object; one is something else")
@@ -144,7 +144,7 @@ class _Log:
             names[name if isinstance(name, str) else ""] = None
             if len(names) > 1:
                 raise InputError(
-                    f"several logs are repeats of one {what}; these are of {shown(names)}; read them one by one"
+                    f"several logs must be repeats of one {what}; these are of {shown(names)}; read them one by one"
                 )
 
     def cluster(self) -> str | None:
@@ -211,12 +211,12 @@ class _Log:
         stopped = inside(self.header, "results", "early_stopping") is not None and samples < stated
         if samples != stated and not stopped:
             raise InputError(
-                f"a log must hold the samples that its header counts; {self.path} says {stated:,} and holds "
-                f"{samples:,}; {_ADVICE}"
+                f"a log must hold the number of samples that its header states; {self.path} states {stated:,} and "
+                f"holds {samples:,}; {_ADVICE}"
             )
 
     def check_means(self, scores: Sequence[Sequence[float]], key: str | None) -> None:
-        """Refuse a log if the mean of the scores is not the accuracy, or the mean, that the header states.
+        """Refuse a log if its header states an "accuracy" or "mean" that is not the mean of the scores.
 
         `scores` has, for each sample, the scores of all epochs that have one. Only Inspect's own metrics "accuracy" and
         "mean" are compared, and only if epochs are reduced to their mean.
@@ -230,12 +230,12 @@ class _Log:
                 continue
             if not any(abs(stated - mean) <= _CLOSE * max(1.0, abs(mean)) for mean in means):
                 raise InputError(
-                    f"a log's scores must have the {name} that its header states; in {self.path} the header says "
-                    f"{stated:.6g} of {shown([self.scorer])}, and the samples' scores have {means[0]:.6g}; {_ADVICE}"
+                    f"a log's scores must have the {name} that its header states; in {self.path} the header states "
+                    f"{stated:.6g} for {shown([self.scorer])}, but the samples give {means[0]:.6g}; {_ADVICE}"
                 )
 
     def _metrics(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield pairs for the scorer: an entry of the log's results, and one of the metrics in it."""
+        """Yield each metric that the log's results state for the scorer, as a pair: the entry, and a metric in it."""
         for one in dicts_in(inside(self.header, "results", "scores")):
             if one.get("scorer", one.get("name")) == self.scorer:
                 yield from ((one, metric) for metric in dicts_in(inside(one, "metrics")))
@@ -275,8 +275,8 @@ def _from_archive(path: Path) -> tuple[Any, Any]:
     with Archive(path) as archive:
         if _HEADER not in archive or _SUMMARIES not in archive:
             raise InputError(
-                f"{path} must be the log of a finished run, with {_HEADER} and {_SUMMARIES}; go on with inspect "
-                "eval-retry; a log of an older Inspect is written anew by inspect log convert"
+                f"{path} must be the log of a finished run, with {_HEADER} and {_SUMMARIES}; continue the run with "
+                "inspect eval-retry; convert a log of an older Inspect with inspect log convert"
             )
         texts = [text_of(archive.read(name), where=f"{name} in {path}") for name in (_HEADER, _SUMMARIES)]
     header, samples = (parsed(text, str(path)) for text in texts)

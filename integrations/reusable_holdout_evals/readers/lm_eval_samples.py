@@ -61,10 +61,10 @@ def read_lm_eval(
     filter : str, optional
         Name of the harness's filter, such as "strict-match"; needed if there are several.
     id : str
-        Key of a sample that is its id. Dots lead into nested objects, as in "doc.question_id". "doc_id" is the number
+        Key of a sample's id. Dots lead into nested objects, as in "doc.question_id". "doc_id" is the number
         of the row in the dataset. "doc_hash" stays the same if the dataset's order changes.
     groups : str, optional
-        Key that names a row's group, such as "doc.passage"; "task" takes the file's task.
+        Key that names a row's group, such as "doc.passage"; "task" takes the name of the file's task.
     repeats : {"equal", "averaged"}
         "equal" refuses files whose rows have different numbers of repeats. "averaged" gives each row the mean over its
         repeats.
@@ -79,12 +79,12 @@ def read_lm_eval(
     Raises
     ------
     InputError
-        If they are no such files, or files of several models; if ids come twice; or if rows have no score, or one that
+        If they are not such files, or are of several models; if ids come twice; or if rows have no score, or one that
         is no number: the first few are named.
     """
     paths = _paths(samples)
     _check_one_model(paths)
-    gathering = Gathering(named(paths), repeats, missing, advice="take a metric that is a mean over rows")
+    gathering = Gathering(named(paths), repeats, missing, advice="choose a metric that is a mean over rows")
     large = _LARGE - {name.split(".")[0] for name in (id, groups or "")}
     files = [_file(path, large) for path in paths]
     lines = [(place, one, line) for place, one in enumerate(files) for line in one.lines]
@@ -122,8 +122,8 @@ def _paths(given: object) -> list[Path]:
         folders = dict.fromkeys(one.parent.name for one in found)
         if len(folders) > 1:
             raise InputError(
-                f"several files are repeats of one model; the folder {path} holds those of {shown(folders)}; name the "
-                "folder of one of them"
+                f"several files must be repeats of one model; the folder {path} holds the files of {shown(folders)}; "
+                "name the folder of one model"
             )
         paths += found
     return paths
@@ -133,7 +133,7 @@ def _check_one_model(paths: Sequence[Path]) -> None:
     models = dict.fromkeys(filter(None, map(_model, paths)))
     if len(models) > 1:
         raise InputError(
-            f"several files are repeats of one model; these are of {shown(models)}; read them one by one"
+            f"several files must be repeats of one model; these are of {shown(models)}; read them one by one"
         )
 
 
@@ -173,7 +173,7 @@ def _row(line: Mapping[str, Any], column: str, path: Path) -> Any:
     if isinstance(found, bool) or not isinstance(found, str | int):
         raise InputError(
             f"each line of {path} must have an id, text or a whole number, under {shown([column])}; one has "
-            f"{'none' if found is None else type(found).__name__}; name another with id="
+            f"{'none' if found is None else type(found).__name__}; name another key with id="
         )
     return found
 

@@ -38,7 +38,7 @@ def read_mlflow(
     assessment : str, optional
         Name of the scorer or judge; needed if there are several.
     id : str
-        Key of a row's inputs that is its id.
+        Key under which a row's inputs have its id.
     groups : str, optional
         Key of a row's inputs that names its group.
     repeats : {"equal", "averaged"}
@@ -55,12 +55,12 @@ def read_mlflow(
     Raises
     ------
     InputError
-        If it is no such result, ids are missing or come twice, or rows have no score, or one that is no number; the
+        If it is not such a result, ids are missing or come twice, or rows have no score, or one that is no number; the
         first few are named.
     """
     where = "the result of MLflow"
     gathering, others = (
-        Gathering(where, repeats, missing, advice="take another assessment"),
+        Gathering(where, repeats, missing, advice="choose another assessment"),
         dict[str, None](),
     )
     several = isinstance(result, Sequence) and not isinstance(result, str | bytes)
@@ -110,7 +110,7 @@ def _named(inputs: Mapping[str, Any], key: str) -> Any:
         raise InputError(
             f"each row's inputs must have its id, text or a whole number, under {key!r}; one has "
             f"{'none' if name is None else type(name).__name__}; it has the keys {shown(inputs)}; name another "
-            "with id="
+            "key with id="
         )
     return name
 

@@ -91,14 +91,14 @@ def read_scores(
     long = repeat in columns and repeat not in scores
     if long and len(scores) > 1:
         raise InputError(
-            f"repeats must be stored in one way, as rows or as columns; {where} has the column {repeat!r} and scores "
-            f"in {shown(scores)}; name one of them with score="
+            f"repeats must be stored either as rows or as columns; {where} has the column {repeat!r} and several "
+            f"columns of scores, {shown(scores)}; name one of them with score="
         )
     used = {id, groups, repeat, *scores}
     listed = {name: _listed(frame.iloc[:, place]) for name, place in columns.items() if name in used}
     for place, name in enumerate(listed[id]):
         if name is None or name == "":
-            raise InputError(f"{where} must have an id in every row; row {place + 1:,} has none; name it")
+            raise InputError(f"{where} must have an id in every row; row {place + 1:,} has none; give it one")
         group = None if groups is None else group_name(listed[groups][place], where=where, row=name)
         for column in scores:
             told = listed[repeat][place] if long else column
@@ -116,8 +116,8 @@ def _frame(source: Any) -> pd.DataFrame:
         source = pd.DataFrame({name: source[name].to_list() for name in source.columns}, dtype=object)
     if not isinstance(source, pd.DataFrame):
         raise InputError(
-            f"scores must come in a CSV, Parquet or JSON file, or in a table; got {type(source).__name__}; arrays are "
-            "passed to the guard as they are"
+            f"scores must come in a CSV, Parquet or JSON file, or in a table; got {type(source).__name__}; pass "
+            "arrays to the guard directly"
         )
     return source if source.index.name is None else source.reset_index()
 
@@ -125,7 +125,7 @@ def _frame(source: Any) -> pd.DataFrame:
 def _scores(
     columns: dict[str, int], wanted: str | Sequence[str] | None, known: set[str | None], where: str
 ) -> list[str]:
-    """Return the names of the columns that hold scores: the wanted ones, or those that can be told by their names."""
+    """Return the names of the columns that hold scores: the wanted ones, or those that are recognised by name."""
     if wanted is not None:
         listed = [wanted] if isinstance(wanted, str) else list(wanted)
         if isinstance(wanted, str) and wanted not in columns:
@@ -141,7 +141,7 @@ def _scores(
         if len(some) == 1 or (len(stems) == 1 and None not in stems):
             return some
     raise InputError(
-        f"the columns of scores must be named with score=; {where} has {shown(rest) or 'none'} beside the ids"
+        f"the columns of scores must be named with score=; besides the ids, {where} has {shown(rest) or 'none'}"
     )
 
 

@@ -45,7 +45,7 @@ class Connection:
         parts = urlsplit(url)
         place = parts.path.rstrip("/")
         if parts.scheme not in {"http", "https"} or not parts.netloc or "@" in parts.netloc:
-            raise InputError("url must be http://host:port or https://host, or one of its competitions")
+            raise InputError("url must be http://host:port or https://host, or a competition's address there")
         base = f"{parts.scheme}://{parts.netloc}"
         prefix, _, slug = place.rpartition("/c/")
         self.url = url
@@ -110,7 +110,7 @@ class Connection:
                 if response is not None:
                     return _content(response)
                 raise StoreError(
-                    f"{self.url} cannot be reached; you may send again what was sent: it is charged at most once"
+                    f"{self.url} cannot be reached; you may send the same again: it is charged at most once"
                 )
             time.sleep(wait)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

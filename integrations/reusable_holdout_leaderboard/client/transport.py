@@ -64,8 +64,8 @@ class BoardTransport:
         Raises
         ------
         Halted
-            If no query is left and the message has a new question. The exception's `answers` are those to the questions
-            before it.
+            If no query is left and the message has a new question. The exception's `answers` are the answers to the
+            questions before that one.
         LimitError, ClosedError
             If the team has no submission left, or the competition takes no new submission.
         HoldoutError
@@ -75,8 +75,8 @@ class BoardTransport:
         asked = head["ask"]
         if asked in _REFUSED:
             raise InputError(
-                f"a guard beside the labels {_REFUSED[asked]}, a board does not, because each additional answer to one "
-                "team would widen the intervals of all; nothing was asked; ask with evaluate"
+                f"a guard that has the labels {_REFUSED[asked]}, a board does not, because each additional answer to "
+                "one team would widen the intervals of all teams; nothing was asked; ask with evaluate"
             )
         if asked == "about":
             return self._about()
@@ -129,7 +129,7 @@ class BoardTransport:
         Each file has the order of the competition's rows, and no ids.
         """
         if "tolerance" in head:
-            raise InputError("a board takes no tolerance of a question; leave it out; nothing was asked")
+            raise InputError("a board takes no tolerance for one question; leave it out; nothing was asked")
         several = head["ask"] == "many"
         stated = [head.get("prior"), head.get("name", "")]
         priors, names = stated if several else ([one] for one in stated)
@@ -163,7 +163,7 @@ class BoardTransport:
 
 
 def _more(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an answer that a submission lacks. The cost in nats is only in the history."""
+    """Return the fields of an answer that a reply about a submission lacks. The cost in nats is only in the history."""
     word = found["told"].partition(" ")[0]
     outcome = {"cell": "corrected", "span": "corrected", "measured": "measured"}.get(word, found["told"])
     return {

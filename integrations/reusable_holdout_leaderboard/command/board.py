@@ -186,8 +186,8 @@ def _check_files(options: argparse.Namespace) -> None:
     if database_of(options) is not None:
         raise InputError(
             "a board on PostgreSQL is backed up with 'pg_dump --format=custom' and restored with 'pg_restore'; nothing "
-            "was done; one dump contains board and ledgers at one moment; copy "
-            f"{options.folder} with it, which has labels and keys"
+            "was done; one dump contains board and ledgers at one moment; also "
+            f"copy {options.folder}, because it holds labels and keys"
         )
 
 

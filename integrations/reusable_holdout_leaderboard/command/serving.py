@@ -128,11 +128,11 @@ def _check_same(stated: dict[str, Any], rules: Rules) -> None:
     asked = Rules.from_dict({"slug": rules.slug, "title": rules.title, **stated})
     others = [name for name in stated if getattr(asked, name) != getattr(rules, name)]
     if others:
-        way = "the guard's answers depend on it: make another competition with --slug"
+        way = "make another competition with --slug, because the guard's answers depend on them"
         if CHANGEABLE.issuperset(others):
-            way = "change it with 'reusable-holdout board change'"
+            way = "change them with 'reusable-holdout board change'"
         raise InputError(
-            f"the competition {rules.slug!r} was made with another {', '.join(others)}; leave this out to resume it; "
+            f"the competition {rules.slug!r} was made with other {', '.join(others)}; leave these out to resume it, or "
             + way
         )
 

@@ -49,8 +49,8 @@ class Attachments(Base):
         """
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(
-                "a public file's name must be 1 to 100 letters, digits, points, hyphens and underscores, a letter or "
-                "digit first; rename it; nothing was changed"
+                "a public file's name must be 1 to 100 letters, digits, dots, hyphens and underscores, and begin with "
+                "a letter or digit; rename it; nothing was changed"
             )
         known = {one.name for one in self.public_files()}
         if name not in known and len(known) >= _MOST:

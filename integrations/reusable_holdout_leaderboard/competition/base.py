@@ -107,7 +107,7 @@ class Base:
 
     @cached_property
     def form_secret(self) -> bytes:
-        """Secret in the board's database with which the forms of pages are protected against other sites."""
+        """Secret in the board's database that protects the forms of pages against requests from other sites."""
         secret: bytes = self._read(form_secret)
         return secret
 
@@ -307,6 +307,6 @@ def order_of(
     place = {one: number for number, one in enumerate(sorted(set(both)))}
     if len(place) < len(both):
         raise InputError(
-            "an id must be among the labels or among the fresh labels; some are in both; nothing was changed"
+            "an id must be in the labels or in the fresh labels, not in both; some are in both; nothing was changed"
         )
     return tuple(place), np.array([place[one] for one in both], dtype=np.int64)

@@ -34,8 +34,8 @@ class Competition(Submitting, Views, Organising, Attachments, Teams):
     """A leaderboard whose every score comes from one guarded holdout.
 
     All intervals that are shown in an epoch contain their population values at the same time, with the confidence that
-    the rules state. This holds whatever the teams send, and however they use the answers. It needs one guard that
-    answers all teams; the limits of each team come on top.
+    the rules state. This holds whatever the teams send, and however they use the answers. For this, one guard
+    answers all teams; the limits of each team are additional.
 
     Make a competition with :meth:`create`, and open it later with :meth:`open`. Several threads may use it, and several
     processes may open the same folder and database.
@@ -247,7 +247,7 @@ def completed(rules: Rules, labels: Labels) -> Rules:
     if metric.response == "values":
         if rules.classes is not None:
             raise InputError(
-                f"{metric.name} measures values, so there are no classes; nothing was made; leave them out"
+                f"{metric.name} measures values, so there are no classes; nothing was made; leave classes out"
             )
         classes = None
     else:
@@ -280,8 +280,8 @@ def _found(labels: Labels) -> set[Any]:
     if len(found) > 1 and not is_public(len(found), len(labels.y), kind):  # type: ignore[arg-type]
         raise InputError(
             f"the classes of a competition are public, and its {len(labels.y):,} rows have {len(found):,} distinct "
-            "labels, which could be the answers themselves; nothing was made; name all labels that may occur in "
-            "classes, if everyone may know them"
+            "labels, which could be the answers themselves; nothing was made; if everyone may know the "
+            "labels, list in classes all that may occur"
         )
     return found
 

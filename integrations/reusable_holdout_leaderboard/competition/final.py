@@ -24,7 +24,7 @@ from reusable_holdout_leaderboard.store.records import FinalStanding
 
 __all__ = ["check_also", "final_of"]
 
-_MOST_TERMS = 20_000_000  # rows times submissions; beyond it, half a minute, the losses' spread is not used
+_MOST_TERMS = 20_000_000  # rows times submissions, half a minute; beyond it, the losses' spread is not used
 
 
 def check_also(rules: Rules, fresh: Labels | None) -> None:
@@ -42,8 +42,8 @@ def check_also(rules: Rules, fresh: Labels | None) -> None:
         return
     if fresh is None:
         raise InputError(
-            "other metrics are shown in the final standings, which need fresh labels; got also="
-            f"{', '.join(rules.also)} without; nothing was made; give fresh labels, or leave it out"
+            "other metrics need fresh labels, because only the final standings show them; got also="
+            f"{', '.join(rules.also)} and no fresh labels; nothing was made; give fresh labels, or leave also= out"
         )
     for metric in rules.made_also():
         _bound(metric, fresh, rules)

@@ -26,8 +26,8 @@ from reusable_holdout_leaderboard.store.records import StoreError
 
 __all__ = ["Guard", "Place", "check_agreement", "compares", "epoch_of", "honest_error"]
 
-_CLAIMED_ERROR = 0.005  # as a part of the metric's range: about the error of a score from ten thousand rows
-_SHARE = 0.05  # of the failure probability, for comparing neighbours on the board; intervals have the rest
+_CLAIMED_ERROR = 0.005  # share of the metric's range: about the error of a score on ten thousand rows
+_SHARE = 0.05  # share of the failure probability for comparisons of neighbours on the board; intervals have the rest
 _NUMBERED = re.compile(r".+ #(\d{1,18})", re.DOTALL)
 
 
@@ -69,7 +69,7 @@ class Place(NamedTuple):
 
 
 class Guard:
-    """The guard of one epoch, which is asked about the claims of teams, together with its ledger for reading.
+    """The guard of one epoch, which is asked about the claims of teams. Its ledger is open for reading, too.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Guard:
             confidence=rules.confidence + share,
             choices=(),
         )
-        unwitnessed = not place.witness  # then nobody notices an older copy of the folder
+        unwitnessed = not place.witness  # without a witness, nobody notices an older copy of the folder
         made = ReusableHoldout(
             Rows(None, labels, classes=rules.classes),
             None,
@@ -145,7 +145,7 @@ class Guard:
         rotation = self._guard.rotate(
             Rows(None, labels, classes=self._rules.classes),
             queries=queries,
-            charges=self._guard.plan.charges,  # otherwise the tolerance of the earlier rows would be kept
+            charges=self._guard.plan.charges,  # without charges=, the tolerance of the earlier rows would be kept
             allow=_allowed(self._rules),
             early=early,
         )
@@ -202,7 +202,7 @@ class Guard:
 
     @property
     def halt_reason(self) -> str | None:
-        """Reason why the guard answers no new question, or None if it does."""
+        """Reason why the guard answers no new question, or None if it still answers them."""
         return self._guard.halt_reason
 
     @property
@@ -211,7 +211,7 @@ class Guard:
         return self._place.witness or Configuration.parse(self._ledger.configuration() or "").witness
 
     def charges_left(self, series: str) -> int:
-        """Return the number of charges that a series (a team) has left."""
+        """Return the number of charges that a team has left. The team is named by its series."""
         return self._guard.charges_left_of(series)
 
     def history(self, epoch: int | None = None) -> pd.DataFrame:
@@ -230,14 +230,14 @@ def _allowed(rules: Rules) -> set[str]:
 def compares(rules: Rules) -> bool:
     """Return True if neighbours on the board are compared row by row.
 
-    That is done for metrics that average right and wrong labels, such as accuracy.
+    This is done if the metric is a mean over rows that are right or wrong, such as accuracy.
     """
     metric = rules.made_metric()
     return metric.family == "binomial" and metric.response == "labels"
 
 
 def honest_error(rules: Rules, rows: int) -> float:
-    """Return how far honest claims are expected to be off, in the metric's unit."""
+    """Return the expected error of an honest claim, in the metric's unit."""
     if rules.prior_error is not None:
         return rules.prior_error
     metric = rules.made_metric()
@@ -293,17 +293,17 @@ def check_agreement(place: Place, seen: Head | None, numbers_given: Callable[[],
         if seen is not None and not _contains(ledger, seen):
             here = _head(ledger)
             raise RolledBackError(
-                f"a ledger must contain the answers that its board has seen, {seen.query} of round {seen.epoch}; "
-                f"{ledger.place} has {here.query} of round {here.epoch}, or other answers: an older copy was restored; "
-                "nothing is answered; put the newest copy back, or hold another competition on fresh labels: a "
-                "budget is never refilled"
+                f"a ledger must contain the answers that its board has seen, up to number {seen.query} of round "
+                f"{seen.epoch}; {ledger.place} ends at number {here.query} of round {here.epoch}, "
+                "or has other answers: an older copy was restored; nothing is answered; put the newest copy back, or "
+                "hold another competition on fresh labels: a budget is never refilled"
             )
         answered = max(_numbers_after(seen, ledger), default=0)
     given = numbers_given()
     if answered > given:
         raise StoreError(
-            f"a board must know every submission that its ledger has answered; number {answered} was answered, and the "
-            f"board has given {given} numbers: an older board was restored; nothing is answered; put the newest copy "
+            "a board must know every submission that its ledger has answered; the ledger is at number "
+            f"{answered}, the board at {given}: an older board was restored; nothing is answered; put the newest copy "
             "back, or restore board and ledger from one backup: 'reusable-holdout board restore'"
         )
 
@@ -318,9 +318,9 @@ def _contains(ledger: SqlLedger, seen: Head) -> bool:
 
 
 def _numbers_after(seen: Head | None, ledger: SqlLedger) -> Iterator[int]:
-    """Yield the numbers of the submissions that the ledger has answered after a head.
+    """Yield the numbers of the submissions that the ledger has answered after the head `seen`, or of all if it is None.
 
-    Questions that no submission asked have names of another form, and are skipped.
+    Questions that no submission asked are skipped: their names do not end in a submission's number.
     """
     first = 1 if seen is None else seen.epoch
     for epoch in range(first, ledger.epoch + 1):

@@ -102,7 +102,7 @@ class Organising(Base):
         early : bool
             True to rotate although the guard has not halted. The rest of its budget is lost.
         queries : int, optional
-            Number of queries in the new epoch. By default, as many as before.
+            Number of queries in the new epoch. By default, the same number as before.
 
         Raises
         ------
@@ -124,10 +124,10 @@ class Organising(Base):
             fresh = load_labels(self._place.fresh_labels) if len(epoch.fresh) else None
             order_of(labels, fresh, rules)
             path = self._place.labels(before + 1)
-            save_labels(path, labels)  # nobody reads it before the ledger has rotated
+            save_labels(path, labels)  # nobody reads this file before the ledger has rotated
             try:
                 guard = epoch.guard.rotate(labels.y, queries=queries, early=early)
-            except (InputError, PlanError):  # after other errors the ledger may have rotated
+            except (InputError, PlanError):  # after other errors the file stays: the ledger may have rotated
                 path.unlink()
                 raise
             most = epoch.expected.max_bytes
@@ -150,7 +150,7 @@ class Organising(Base):
         epoch, state = self._current(), self._state()
         if not len(epoch.fresh):
             raise InputError(
-                "final standings need fresh labels; this competition was made without; no final was made; use its board"
+                "final standings need fresh labels; this competition has none; no final was made; use its board"
             )
         if state.final is not None:
             return [FinalStanding(**one) for one in state.final]
@@ -176,7 +176,7 @@ class Organising(Base):
 
 @contextlib.contextmanager
 def rotation_locked(folder: Path) -> Iterator[None]:
-    """Hold the lock under which a competition is rotated or copied. Other processes that need it wait."""
+    """Hold the lock that a process needs to rotate or copy a competition. Other processes wait for it."""
     with (folder / "rotation.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

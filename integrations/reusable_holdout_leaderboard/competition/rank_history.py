@@ -14,7 +14,7 @@ from reusable_holdout_leaderboard.store.records import RankPoint
 
 __all__ = ["RankHistory"]
 
-_MOST_STEPS = 32  # points in time; if more bests are known, every second, fourth, ... one is kept
+_MOST_STEPS = 32  # points in time that are kept; if there are more, every second, fourth, ... is kept
 _MOST_TEAMS = 12  # teams in the chart: those that are on top of the board now
 
 
@@ -32,11 +32,11 @@ class _Step(NamedTuple):
 
 
 class RankHistory:
-    """The ranks of teams after submissions that became their team's best.
+    """The ranks of all teams after each submission that became its team's best.
 
-    Only some of these points in time are kept. Which ones depends only on how many there are, so every process keeps
-    the same ones. Adding a point costs the same however many came before. To use a history from several threads, hold
-    its `lock`.
+    Only some of these points in time are kept. The choice depends on their number alone, so every process keeps the
+    same ones. The cost of adding a point does not depend on the number of earlier points. To use a history from several
+    threads, hold its `lock`.
 
     Parameters
     ----------

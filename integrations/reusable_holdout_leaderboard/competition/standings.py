@@ -85,7 +85,7 @@ def _standing(one: Best, place: Places | None) -> Standing:
 
 
 def hidden_board_of(bests: Sequence[Best]) -> list[Standing]:
-    """Return the rows of a blind competition's board: the teams by name, with their numbers of submissions only."""
+    """Return the rows of a blind competition's board: teams sorted by name, with only their numbers of submissions."""
     nothing: dict[str, Any] = dict.fromkeys(
         ("rank", "rank_last", "value", "low", "high", "charges", "best_at", "query", "submission_id")
     )
@@ -115,7 +115,7 @@ class Neighbours:
         self._counts: dict[tuple[int, int], int | None] = {}
 
     def better(self, bests: Sequence[Best]) -> Callable[[Best, Best], bool]:
-        """Return a function of two standings that is true if the first one is certified to be better.
+        """Return a function of two standings, which returns True if the first one is certified to be better.
 
         Stored predictions are read only if the answers alone leave the result open.
 

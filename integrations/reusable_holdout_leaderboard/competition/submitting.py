@@ -129,9 +129,7 @@ class Submitting(Base):
         """
         epoch = self._current()
         if not len(epoch.fresh):
-            raise InputError(
-                "a final needs fresh labels; this competition was made without; nothing was changed"
-            )
+            raise InputError("a final needs fresh labels; this competition has none; nothing was changed")
         with self._changing() as (connection, state):
             lists.pick(connection, state, team_id, epoch.number, submission_ids)
         return self.picks(team_id)
@@ -151,8 +149,8 @@ class Submitting(Base):
         Parameters
         ----------
         older_seconds : float
-            Only submissions that no worker has tried for this time are finished. A worker may still be busy with
-            others.
+            Seconds that must have passed since a worker last tried a submission. A worker may still be busy with
+            submissions that were tried later.
         """
         waiting = self._read(lists.pending, self._number, before=self._clock() - older_seconds)
         for epoch in sorted({submission.epoch for submission in waiting}):
@@ -229,7 +227,7 @@ class Submitting(Base):
             release(connection, submission.id)
 
     def _told(self, epoch: int) -> dict[str, dict[str, Any]]:
-        """Return the released answers of an epoch, by the names of their questions."""
+        """Return the released answers of an epoch as a dictionary. Its keys are the names of the questions."""
         rows: list[dict[Any, Any]] = self._current().guard.history(epoch).to_dict("records")
         return {row["name"]: row for row in rows}
 
@@ -260,8 +258,8 @@ class Submitting(Base):
         lower, upper, name = self.metric.lower, self.metric.upper, self.metric.name
         if claimed is None:
             problem = (
-                f"every submission must come with the score that its team claims, its {name} on rows of its own; got "
-                "none; send it as claimed"
+                f"every submission must come with the score that its team claims, the {name} it had on its own rows; "
+                "got none; send this score as 'claimed'"
             )
         elif isinstance(claimed, bool) or not isinstance(claimed, Real) or not lower <= claimed <= upper:
             problem = f"a claimed score must be a number from {lower:g} to {upper:g}, the range of {name}"
@@ -284,7 +282,7 @@ def _checked_title(name: object) -> str:
 
 
 def _hidden_halt(halt: Halted) -> Halted:
-    """Return a halt for a blind competition, whose message and history leave out the charged questions."""
+    """Return a halt as a blind competition shows it: without charged questions, and with an empty history."""
     return Halted(
         "the guard has halted: nothing new is answered in this round; this submission was not answered",
         reason=halt.reason,
@@ -293,5 +291,5 @@ def _hidden_halt(halt: Halted) -> Halted:
 
 
 def _question_name(submission: Submission) -> str:
-    """Return the name that a submission's question has in the ledger. It leads to the answer if the worker dies."""
+    """Return the name of a submission's question in the ledger. If a worker dies, its answer is found by this name."""
     return f"{submission.series} #{submission.id}"

@@ -52,7 +52,7 @@ def places_of(
     """Return the best and the worst rank that each team can have.
 
     If all intervals contain the population values, and all pairs are right, the true rank of every team lies between
-    the two.
+    these two ranks.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def places_of(
         Certified interval of each team.
     greater_is_better : bool
     pairs : sequence of (int, int)
-        Indices of two teams of which the first is certified to be better. The pairs must not form a circle.
+        Indices of two teams; the first team is certified to be better. The pairs must not form a circle.
 
     Examples
     --------
@@ -84,10 +84,10 @@ def places_of(
 def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int, int]]) -> list[Places]:
     """Return the possible ranks that follow from intervals and certified pairs together.
 
-    One team is better than another if a chain leads from the first to the second. Each step of the chain is a certified
-    pair, or two intervals of which the first lies above the second. So a team gets the largest lower end of the teams
-    that pairs put below it, and the smallest upper end of the teams that pairs put above it. Then it is enough to
-    compare intervals.
+    One team is better than another if a chain of steps leads down to the other. A step follows a certified pair or goes
+    from an interval to one that lies below it. To follow these chains, the lower end of a team's interval is raised to
+    the largest lower end of the teams that pairs put below it. Its upper end is lowered to the smallest upper end of
+    the teams that pairs put above it. Then intervals and pairs are compared without chains.
     """
     teams = len(intervals)
     below, above = _chains(pairs)
@@ -108,12 +108,12 @@ def _by_all(intervals: Sequence[tuple[float, float]], pairs: Sequence[tuple[int,
 
 
 def _chains(pairs: Sequence[tuple[int, int]]) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Return, for each team in a certified pair, the teams that chains of pairs put below it and those above it."""
+    """Return, by team, the teams that chains of certified pairs put below it, and the teams that they put above it."""
     worse: dict[int, set[int]] = {}
     for first, second in pairs:
         worse.setdefault(first, set()).add(second)
     below: dict[int, set[int]] = {}
-    for number in TopologicalSorter(worse).static_order():  # the worse ones come first
+    for number in TopologicalSorter(worse).static_order():  # worse teams come first
         others = worse.get(number, set())
         below[number] = others.union(*(below[one] for one in others))
     above: dict[int, set[int]] = {number: set() for number in below}
@@ -130,7 +130,7 @@ def key_in_tie(
 
     The best possible rank decides first. Among rows with the same best rank, the measured lead stands first. Then the
     better value decides, which is either a measured value or an accepted claim. If two values are equal, a measured one
-    stands above a claim. The earlier submission wins last.
+    stands above a claim. If all this is equal, the earlier submission stands above.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ def ties_of(
 ) -> Ties:
     """Return the order of a board and the possible ranks of its rows.
 
-    Rows are first ordered by their intervals. Then neighbours whose intervals overlap are compared by their files. If
+    Rows are first ordered by their intervals. Then the files of neighbours whose intervals overlap are compared. If
     the lower one is certified to be better, the two change places, and each is compared with its new neighbour, until
     nothing changes. No other rows change places. The result depends only on the intervals and the files, not on who
     looks at the board or when.
 
     So a row that is certified to be a little worse than the first may stand above a row with a wide interval, although
-    that row could be the best one.
+    the row with the wide interval could be the best one.
 
     Parameters
     ----------

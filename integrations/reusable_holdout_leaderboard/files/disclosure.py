@@ -33,7 +33,7 @@ from reusable_holdout_leaderboard.files.labels import Labels
 
 __all__ = ["labels_found"]
 
-_LEAST = 30  # fewer rows may agree with the labels by chance
+_LEAST = 30  # fewer rows than this may agree with the labels by chance
 _MOST_UNPACKED = 1 << 28  # bytes
 _DEPTH = 2  # levels of archives inside archives
 _MOST_STARTS = 100  # rows of a column that are tried as the first row of the labels
@@ -158,7 +158,7 @@ def _json_tables(value: Any) -> Iterator[pd.DataFrame]:
         lists = {name: one for name, one in value.items() if isinstance(one, list)}
         yield pd.DataFrame({name: pd.Series(one, dtype=object) for name, one in lists.items()})
         yield pd.DataFrame([(one, name) for name, ones in lists.items() for one in ones])
-    if len(nested) < _WIDE:  # a longer list is the rows of one table
+    if len(nested) < _WIDE:  # the items of a longer list are the rows of one table
         for one in nested:
             yield from _json_tables(one)
 
@@ -195,7 +195,7 @@ def _decoded(content: bytes) -> str:
 
 
 def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Return a sentence that says which column has the labels beside the ids of their rows, or an empty string."""
+    """Return a sentence that names the column of labels in a table with ids, or an empty string if there is none."""
     if labels.ids is None:
         return ""
     ids = pd.Index(labels.ids)
@@ -211,10 +211,10 @@ def _by_ids(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
-    """Return a sentence that says which column has the labels without ids, or an empty string.
+    """Return a sentence that names the column of labels in a table without ids, or an empty string if there is none.
 
     The labels are found in their order, even if other rows come before and after them. In a file with one column, they
-    are found in any order: then its values are as frequent as the classes.
+    are found in any order: each class then has as many labels as one of the values has rows.
     """
     y, rows = labels.y, len(labels.y)
     for place, column in enumerate(columns):
@@ -229,10 +229,10 @@ def _by_order(columns: Sequence[pd.Series[Any]], labels: Labels) -> str:
 
 
 def _starts(column: pd.Series[Any], y: NDArray[Any]) -> Iterator[int]:
-    """Yield the rows of a column at which the labels may begin.
+    """Yield each row of a column at which a copy of the labels may start.
 
-    From such a row on, the column changes its value wherever the labels change. For real values, it is every row that
-    has the first label.
+    From such a row on, the column changes its value exactly where the labels change. For labels that are real values,
+    it is each row that is equal to the first label.
     """
     if y.dtype.kind == "f":
         numbers = np.ascontiguousarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
@@ -255,20 +255,20 @@ def _agree(column: pd.Series[Any], y: NDArray[Any]) -> bool:
         return bool(len(np.unique(y)) > 1 and np.allclose(numbers, y, rtol=1e-6))
     text = _text(column)
     ours, names = pd.factorize(y)
-    if len(names) < 2 or 3 * len(names) > len(y):  # so many renamed classes would match any column
+    if len(names) < 2 or 3 * len(names) > len(y):  # with so few rows for each class, any names would match
         same = text == _text(pd.Series(y))
         return bool(len(names) > 1 and np.mean(~same) <= _MOST_WRONG)
     theirs, others = pd.factorize(text)
     pairs, counts = np.unique(ours.astype(np.int64) * len(others) + theirs, return_counts=True)
     of = pairs // len(others)
-    # the most frequent partner of each class
+    # the value that most rows of each class have
     best = np.lexsort((-counts, of))[np.flatnonzero(np.diff(np.sort(of), prepend=-1))]
     few = counts[best] >= (1 - _MOST_WRONG) * np.bincount(ours)
     return bool(few.all() and len(np.unique(pairs[best] % len(others))) == len(names))
 
 
 def _same_counts(column: pd.Series[Any], y: NDArray[Any]) -> bool:
-    """Return True if the values of a column are as frequent as the classes. The first row may be a header."""
+    """Return True if each class has as many labels as one of the column's values has rows. A header may come first."""
     ours = np.unique(y, return_counts=True)[1]
     for values in (_text(column), _text(column)[1:]):
         theirs = np.unique(values, return_counts=True)[1]

@@ -24,7 +24,7 @@ __all__ = ["parse_submission"]
 
 _LONGEST_HEADER = 1 << 16
 _SPARE_ROWS = 1_000
-_SPARE_LABELS = 500  # a file may have so many different labels, and ten more for each class
+_SPARE_LABELS = 500  # a file may have ten different labels for each class, and this number in addition
 _PIECE = 1 << 14  # rows that are converted to Python objects at a time
 _BOM = b"\xef\xbb\xbf"
 _SLACK = 1e-6  # rounding error that probabilities may have, as in the guard
@@ -94,7 +94,7 @@ def _check_content(content: bytes, form: Expected) -> None:
     kinds = [kind for begins, kind in _OTHERS.items() if content.startswith(begins)]
     problem = ""
     if size > most:
-        problem = f"a file may have {most:,} bytes; this one has {size:,}; leave other columns out"
+        problem = f"a file may have at most {most:,} bytes; this one has {size:,}; leave other columns out"
     elif not content or content.isspace():
         problem = "the file must hold rows under a header; it is empty"
     elif kinds:
@@ -102,7 +102,7 @@ def _check_content(content: bytes, form: Expected) -> None:
     else:
         try:
             if "\x00" in content.decode():
-                problem = "a file must be text; this one has zero bytes; send CSV"
+                problem = "a file must be text; this one contains NUL characters; send CSV"
         except UnicodeDecodeError as error:
             problem = f"a file must be text in UTF-8; byte {error.start + 1:,} is not; save it as UTF-8"
     if problem:
@@ -190,7 +190,7 @@ class _Table(NamedTuple):
         return len(self.predictions[0])
 
     def where(self, row: int) -> str:
-        """Return the name by which messages call a row: its id, or else its number."""
+        """Return the name of a row for messages: its id, or its number if it has no id."""
         one = "" if self.ids is None else self.ids[row].as_py()
         return f"id {shown(one)}" if one else f"row {row + 1}"
 
@@ -243,7 +243,7 @@ def _labels(table: _Table, form: Expected) -> tuple[NDArray[Any], list[str]]:
     coded = table.predictions[0].dictionary_encode()  # few different values, many rows
     listed = ", ".join(map(shown, classes[:10])) + (", ..." if len(classes) > 10 else "")
     if len(coded.dictionary) > 10 * len(classes) + _SPARE_LABELS:
-        return np.array([]), [f"labels must be among {listed}; {len(coded.dictionary):,} different ones came"]
+        return np.array([]), [f"labels must be among {listed}; got {len(coded.dictionary):,} different ones"]
     known = (places.get(parse(value), -1) for value in coded.dictionary.to_pylist())
     codes = np.fromiter(known, np.int64, len(coded.dictionary))[coded.indices.to_numpy(zero_copy_only=False)]
     strange = np.flatnonzero(codes < 0)
@@ -280,7 +280,7 @@ def _numbers(column: Any) -> NDArray[np.float64]:
 
 
 def _in_pieces(column: Any) -> Iterator[Any]:
-    """Yield the values of a column, of which only a few are converted to Python objects at a time."""
+    """Yield the values of a column. To save memory, only some of them are Python objects at any time."""
     for start in range(0, len(column), _PIECE):
         yield from column.slice(start, _PIECE).to_pylist()
 

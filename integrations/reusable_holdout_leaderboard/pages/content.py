@@ -50,7 +50,7 @@ class Part(NamedTuple):
 
 
 class _Board(NamedTuple):
-    """The content of a board's page that all readers see alike, until the board changes."""
+    """The content of a board's page that is the same for all readers until the board changes."""
 
     rows: list[Row]
     scale: Scale | None
@@ -86,7 +86,7 @@ def part_of(rows: list[Row], scale: Scale | None, *, search: str, page: str) -> 
 
 def _board(competition: Competition, *, final: bool) -> _Board:
     metric, standings, moves = competition.metric, competition.board(), competition.rank_history()
-    made = competition.final_standings() if final else []  # they exist already: nothing is scored here
+    made = competition.final_standings() if final else []  # they are stored: nothing is scored here
     scale, final_scale = _scale_of(standings, metric), _scale_of(made, metric)
     return _Board(
         rows=[Row(one, None) for one in standings],

@@ -107,7 +107,7 @@ class _Pages:
             except Problem as problem:
                 refused = problem
             if refused.code == GONE:
-                return Response(status_code=refused.status)  # nobody waits for a page
+                return Response(status_code=refused.status)  # the client has disconnected
             return await self._refusal(request, refused)
 
         return answered
@@ -277,13 +277,13 @@ class _Pages:
         return await self._boards.run(found)
 
     async def _checked(self, request: Request) -> Visit:
-        """Return the visit of a browser to which this server sent the form. The form's content is not read yet."""
+        """Check that this server sent the form to this browser, and return the visit. The form is not read yet."""
         visit = await self.visit(request)
         self.sessions.check_form(request, visit.competition.slug, visit.competition.form_secret)
         return visit
 
     async def _entered(self, request: Request) -> tuple[Visit, Team]:
-        """Return the visit of a team to which this server sent the form. The form's content is not read yet."""
+        """Check the form, and that a team is logged in. Return the visit and the team. The form is not read yet."""
         visit = await self._checked(request)
         if visit.team is None:
             raise Problem(401, "unauthorized", "Log in first; nothing was asked.")

@@ -38,7 +38,7 @@ class OrganisersPages:
     sessions : Sessions
     rendering : Rendering
     visit : callable
-        Function of a request, which returns the competition that the request is about.
+        Function of a request, which returns the request's visit: the competition, its state and the team.
     """
 
     def __init__(
@@ -166,13 +166,13 @@ class OrganisersPages:
         return await self._answer(request, "organise.html", visit, **await self._boards.run(found))
 
     async def _checked(self, request: Request) -> Visit:
-        """Return the visit of a browser to which this server sent the form. The form's content is not read yet."""
+        """Check that this server sent the form to this browser, and return the visit. The form is not read yet."""
         visit = await self._visit(request)
         self._sessions.check_form(request, ORGANISER, visit.competition.form_secret)
         return visit
 
     async def _entered(self, request: Request) -> Visit:
-        """Return the visit of an organiser to whom this server sent the form. The form's content is not read yet."""
+        """Check the form, and that an organiser is logged in. Return the visit. The form is not read yet."""
         visit = await self._checked(request)
         if not await self._is_organiser(request, visit):
             raise Problem(401, "unauthorized", "Log in as organiser first; nothing was changed.")
@@ -220,7 +220,7 @@ def _plain(text: str) -> str:
 
 
 def _value(name: str, text: str) -> Any:
-    """Return the value of a rule from the text of its field. A date that cannot be read stays text, to be refused."""
+    """Return the value of a rule from the text of its field. An unreadable date stays text; it is refused later."""
     if name in _TEXTS:
         return text
     if name == "also":

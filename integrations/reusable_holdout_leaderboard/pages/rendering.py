@@ -34,7 +34,7 @@ class Visit(NamedTuple):
 
 
 class Rendering:
-    """Renders the package's templates, and holds its static files.
+    """A renderer of the package's templates. It also holds the package's static files.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _addresses(request: Request, slug: str, *, default: str | None) -> dict[str,
 
 
 def _when(visit: Visit) -> str:
-    """Return the competition's next date as text for the page, or an empty string if there is none."""
+    """Return the closing date, or why it is not open, as text; empty if halted, frozen or without a closing date."""
     rules = visit.competition.rules
     if visit.status.halted or visit.status.frozen or rules.closes_at is None:
         return ""

@@ -38,11 +38,11 @@ class Scale(NamedTuple):
     ticks: list[Tick]
 
     def at(self, value: float) -> float:
-        """Return the place of a value in percent, within the drawing."""
+        """Return the place of a value in percent; a value outside the drawing is moved to its edge."""
         return round(100 * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0), 3)
 
     def bar(self, low: float, high: float, value: float) -> Bar:
-        """Return the place of an interval; an end outside the drawing is moved to its edge."""
+        """Return the place of an interval and its value; an end outside the drawing is moved to its edge."""
         left, right = self.at(low), self.at(high)
         return Bar(left, round(right - left, 3), self.at(value))
 

@@ -116,7 +116,7 @@ class Sessions:
             raise Problem(
                 403,
                 "form",
-                "the form is too old or from elsewhere; nothing was done; load the page again, send it again",
+                "the form is too old or from another site; nothing was done; load the page again, then send it",
             )
 
     # ---- inside

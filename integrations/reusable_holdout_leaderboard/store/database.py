@@ -81,7 +81,7 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Open a connection for reading. On PostgreSQL, each statement sees the state at its own time.
+        """Open a connection for reading. On PostgreSQL, a later statement may see newer data than an earlier one.
 
         Raises
         ------
@@ -199,7 +199,7 @@ def _make_private(path: Path) -> None:
         raise StoreError(f"the board's database {path} must be a writable file; {error.strerror}") from None
 
 
-# ---- SQLite's locks do not survive a fork, so all databases are closed before: see reusable_holdout.ledger.connection
+# ---- SQLite's locks do not survive a fork, so databases are closed before it: see reusable_holdout.ledger.connection
 
 _OPEN: weakref.WeakSet[Database] = weakref.WeakSet()
 
@@ -242,7 +242,7 @@ def _rules(text: str) -> Rules:
 def _head(text: str) -> Head:
     head = Head.parse(text.encode())
     if head is None:
-        raise StoreError("the board must hold the head of its ledger; it does not; restore it from a backup")
+        raise StoreError("the board must hold its ledger's newest seal; it does not; restore a backup of it")
     return head
 
 
@@ -351,7 +351,7 @@ def tell_answer(
     This must be the first event that the transaction adds after :func:`lock` returned `state`.
     """
     revision = state.revision + 1
-    kept = head if head.is_later_than(state.head) else state.head  # another worker may have stored its own
+    kept = head if head.is_later_than(state.head) else state.head  # another worker may have a later one
     connection.execute(_TOLD, {"number": state.id, "at_revision": revision, "head": _text(kept)})
     _add_event(connection, state.id, revision, "submission", at, team_id=team_id, submission_id=submission_id)
 

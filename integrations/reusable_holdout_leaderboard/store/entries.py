@@ -32,7 +32,7 @@ class Wish(NamedTuple):
     ----------
     epoch, team_id : int
     digest : bytes
-        SHA-256 of the canonical predictions. If the team asks again about predictions that were answered before, it
+        SHA-256 of the canonical predictions. If the team has the guard asked anew, the digest
         covers the claim, too.
     name : str
     claimed : float
@@ -153,9 +153,9 @@ def _one(connection: sa.Connection, submission_id: int) -> Submission | None:
 def reserve(connection: sa.Connection, state: State, wish: Wish) -> Submission:
     """Reserve a submission: store it as pending, if its team may still send one. Return the stored submission.
 
-    If the team has sent the same predictions before, the earlier submission is returned. This works beyond all limits,
-    and after the competition has closed. Submissions are counted and stored in one transaction, so two workers cannot
-    both take the last one that a limit allows.
+    If the team has sent the same predictions before, the earlier submission is returned, even if a limit is reached or
+    the competition has closed. Submissions are counted and stored in one transaction, so two workers cannot both take
+    the last one that a limit allows.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def _check_open(state: State, wish: Wish) -> None:
 
 
 def closed_reason(state: State, at: float) -> str:
-    """Return the reason why a competition takes no submission at this time, or an empty string if it does."""
+    """Return the reason why a competition takes no submission at this time, or an empty string if it takes them."""
     rules, now = state.rules, as_moment(at)
     if state.frozen:
         return "the competition is frozen"
@@ -327,7 +327,7 @@ def _stand(
         values |= {"submission_id": known.id, "best_at": known.at.timestamp()}
         if best is not None and best.certified and outcome.low <= best.high and best.low <= outcome.high:
             values["best_at"] = best.best_at  # a team that ties with its earlier best keeps the earlier time
-    if outcome.leads:  # a new lead beats all earlier ones, even if the team's best is an accepted claim
+    if outcome.leads:  # a new lead is above all earlier ones, even if an accepted claim is the best
         values["measured"] = outcome.value
     if best is None:
         key = {"competition_id": state.id, "epoch": known.epoch, "team_id": known.team_id}

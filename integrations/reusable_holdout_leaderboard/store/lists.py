@@ -128,7 +128,7 @@ def standings(connection: sa.Connection, number: int, epoch: int) -> list[Best]:
 def improvements(
     connection: sa.Connection, number: int, epoch: int, *, after: int = 0
 ) -> list[tuple[int, Improvement]]:
-    """Return the submissions that became their team's best after a revision, each with its own revision, in order."""
+    """Return, in order, each submission that became its team's best after a revision, and the revision of its event."""
     here = (_ENTRY.competition_id == number) & (_ENTRY.epoch == epoch) & ~TEAMS.c.disqualified
     best = ALL.where(here, _ENTRY.improved.is_(True)).subquery()
     names = ("id", "team_id", "team", "asked_at", "value", "low", "high", "told", "charged")
@@ -167,7 +167,7 @@ def pick(connection: sa.Connection, state: State, team_id: int, epoch: int, chos
         raise ClosedError("the final standings are made, so nothing can be picked now; nothing was changed")
     if len(picked) > state.rules.final_picks:
         raise InputError(
-            f"a team may pick {state.rules.final_picks} for the final; got {len(picked)}; nothing was changed"
+            f"a team may pick at most {state.rules.final_picks} for the final; got {len(picked)}; nothing was changed"
         )
     kept = sa.select(PREDICTIONS.c.submission_id)
     scored = sa.select(_ENTRY.id).where(own, _ENTRY.query.is_not(None), _ENTRY.id.in_(kept))
@@ -236,7 +236,7 @@ def numbers_given(connection: sa.Connection) -> int:
     asked = (
         "SELECT seq FROM sqlite_sequence WHERE name = 'board_submissions'"
         if connection.dialect.name == "sqlite"
-        else "SELECT last_value FROM board_submissions_id_seq"
+        else "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM board_submissions_id_seq"
     )
     return int(connection.exec_driver_sql(asked).scalar() or 0)
 
@@ -244,9 +244,9 @@ def numbers_given(connection: sa.Connection) -> int:
 def events(
     connection: sa.Connection, number: int, *, after: int = 0, limit: int | None = None, changes: bool = False
 ) -> list[Event]:
-    """Return the events with revisions above `after`, in order. If `changes`, return only those with details.
+    """Return the events with revisions above `after`, in order. If `changes`, return only changes by organisers.
 
-    Events with details are the changes that organisers make.
+    These changes are the events that have details.
     """
     here = (EVENTS.c.competition_id == number) & (EVENTS.c.revision > after)
     if changes:

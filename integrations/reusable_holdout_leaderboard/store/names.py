@@ -55,7 +55,7 @@ def checked_team(name: object) -> str:
         )
     if len(key_of(given)) > _MOST_KEY:
         raise InputError(
-            "a team's name must be short, also with its ligatures written out; nothing was changed; choose another"
+            "a team's name must be short, also with joined letters written singly; nothing was changed; choose another"
         )
     return given
 
@@ -82,7 +82,7 @@ def key_of(team: str) -> str:
 
 
 def _shows_all(given: str) -> bool:
-    """Return True if all characters of a name are visible, except joiners that are allowed where they stand."""
+    """Return True if all characters of a name are visible. Invisible ones are allowed in some letters and emoji."""
     left = _HONEST.sub("", given)
     if _INVISIBLE.search(left) or any(unicodedata.category(one) in _UNSHOWN for one in left):
         return False

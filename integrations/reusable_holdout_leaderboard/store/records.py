@@ -285,7 +285,7 @@ class Status(NamedTuple):
     answered : int
         Number of answers to all teams in this epoch.
     queries_asked, queries_left : int
-        Number of queries that all teams together have used, and that are left.
+        Number of queries that all teams together have used, and number of queries that are left.
     charges : int
         Number of charges that each team has in an epoch.
     halted : bool
@@ -293,13 +293,13 @@ class Status(NamedTuple):
     halt_reason : {"queries", "final"} or None
         Reason of the halt.
     blind, frozen : bool
-        True if scores are hidden, and if no new submissions are taken.
+        `blind` is True if scores are hidden, `frozen` if no new submissions are taken.
     open : bool
         True if a new submission would be taken now.
     closed_reason : str
-        Reason why no new submission would be taken. Empty if it would.
+        Reason why a new submission would not be taken now. Empty if it would be taken.
     has_fresh_labels, final : bool
-        True if there are fresh labels for final standings, and if these standings have been made.
+        `has_fresh_labels` is True if there are labels for final standings, `final` if these standings have been made.
     revision : int
         Number of the last event. While it stays the same, the board stays the same.
     confidence : float

@@ -50,7 +50,7 @@ COMPETITIONS = sa.Table(
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("final", sa.Text),  # JSON of the final standings
     sa.Column("ledger_head", sa.Text, nullable=False),  # head of the ledger after the last recorded answer
-    sa.Column("invitation", sa.String(64)),  # SHA-256 of the newest code, hex
+    sa.Column("invitation", sa.String(64)),  # SHA-256 of the newest invitation code, hex
 )
 
 TEAMS = sa.Table(
@@ -158,7 +158,7 @@ def _contents(name: str) -> sa.Table:
 
 
 PREDICTIONS = _contents("board_predictions")  # predictions for the fresh rows
-COMPARED = _contents("board_compared")  # predictions for the holdout's rows, from each team's best
+COMPARED = _contents("board_compared")  # predictions for the holdout's rows, of each team's best submission
 
 EVENTS = sa.Table(
     "board_events",
@@ -179,7 +179,7 @@ def prepare_tables(connection: sa.Connection) -> None:
     Raises
     ------
     StoreError
-        If another version of the library made them; nothing was changed.
+        If another version of the library made the tables; nothing was changed.
     """
     present = _schema(connection)
     if present == SCHEMA:

@@ -25,7 +25,7 @@ ADMIN = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Admin])
 
 
 def given_by_form(action: Action, upload: Upload) -> dict[str, Any]:
-    """Return the arguments of an action from the fields of a form. Empty fields are left out.
+    """Return the arguments of an action, read from the fields of its form. Empty fields are left out.
 
     Raises
     ------

@@ -111,14 +111,14 @@ async def status(request: Request, competition: Here) -> Any:
 async def history(
     request: Request, competition: Here, after: After = 0, limit: Limit = 1_000, epoch: Epoch = None
 ) -> list[dict[str, Any]]:
-    """Return the guard's released answers with numbers above `after`, in order. Empty while blind."""
+    """Return the guard's released answers with numbers above `after`, in order. Empty if the competition is blind."""
     boards = boards_of(request)
     return await boards.run(_history, boards, competition, after, limit, epoch)
 
 
 @_PUBLIC.get("/rank-history", response_model=list[model_of(RankPoint)])  # type: ignore[misc]
 async def rank_history(request: Request, competition: Here, epoch: Epoch = None, team: Number = None) -> Any:
-    """Return the ranks over time of the teams on top of the board, and of one more. Empty while blind."""
+    """Return the ranks over time of the top teams, and of one more team. Empty while the competition is blind."""
     call = partial(_listed, partial(competition.rank_history, epoch=epoch, team_id=team), _RANKS)
     if team is not None:  # not stored, because each team may ask for its own chart
         return _once(request, await boards_of(request).run(call))

@@ -81,7 +81,7 @@ class Boards:
         return self._slugs
 
     def default(self) -> str | None:
-        """Return the name of the competition that is meant if an address names none, or None if that is unclear."""
+        """Return the name of the competition for addresses that name none, or None if there is no such competition."""
         slugs = self.slugs()
         return self.settings.slug or (slugs[0] if len(slugs) == 1 else None)
 
@@ -139,7 +139,7 @@ class Boards:
         with self._lock:
             known = self._kept.pop(key, None)
             if known is not None and known[0] == revision:
-                self._kept[key] = known  # moved to the end: results used least recently go first
+                self._kept[key] = known  # moved to the end: the first ones are deleted first
                 found: _R = known[1]
                 return found
         made = call()
@@ -248,7 +248,7 @@ async def named(slug: Annotated[str, Path(description="name of the competition")
 
 
 async def own_team(request: Request, competition: Here) -> Team:
-    """Return the team that the bearer token belongs to. The body of the request is not read before.
+    """Return the team that the bearer token belongs to. The body of the request is not read before that.
 
     A browser never sends such a token by itself, so no other site can misuse it.
     """

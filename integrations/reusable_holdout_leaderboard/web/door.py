@@ -94,8 +94,8 @@ def address_of(request: Request) -> str:
 class Rates:
     """Rate limits for many senders. Each sender has a bucket of tokens, which refills steadily.
 
-    The buckets belong to one process, so several workers together allow several times as much. Only a limited number of
-    buckets is kept; those that were used least recently are forgotten.
+    The buckets belong to one process, so several workers together allow several times as many requests. Only a limited
+    number of buckets is kept; the buckets that were used least recently are deleted.
 
     Parameters
     ----------
@@ -155,9 +155,9 @@ class Rates:
 class Door:
     """The open connections of one process.
 
-    If there are too many connections, one is closed: the oldest one for which the server waits. It is taken from the
-    new connection's address if that address has too many, otherwise from the address that has most. So clients that
-    never finish their requests cannot keep others out. Connections that are being answered are not closed.
+    If there are too many connections, the oldest one whose client keeps the server waiting is closed. It is one of the
+    new connection's address if that address has too many, otherwise one of the address with the most connections. So
+    clients that never finish their requests cannot keep others out. Connections that are being answered stay open.
 
     Parameters
     ----------

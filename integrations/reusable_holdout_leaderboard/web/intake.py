@@ -1,7 +1,7 @@
 """Reading of request bodies, and the route for submissions.
 
 :class:`Intake` reads all bodies, up to a limit that depends on the sender. To read one, a route needs a
-:class:`Sender`, and only :class:`Intake` makes senders. So no route can read a body of any size from an unknown sender.
+:class:`Sender`, and only :class:`Intake` makes senders. So no route can read a large body from an unknown sender.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SMALL = 1 << 14  # bytes of a body without a file, from strangers and teams
 _OF_ORGANISERS = 1 << 20  # bytes of a body without a file, from organisers: a description may be long
 _MOST_FIELDS = 16
 _MOST_FIELD = 1 << 16
-_LARGE_AT_ONCE, _LARGE_OF_ONE = 16, 4  # bodies in memory, each of at most max_body_bytes
+_LARGE_AT_ONCE, _LARGE_OF_ONE = 16, 4  # large bodies in memory, of all senders together and of one sender
 _TOTAL = 10  # limit for newcomers from all addresses together, as a multiple of the limit for one address
 _FORMS = {"multipart/form-data", "application/x-www-form-urlencoded"}
 
@@ -60,7 +60,7 @@ class Sender(NamedTuple):
     Attributes
     ----------
     who : str
-        Name of the sender, by which the large bodies of one sender are counted. Empty for an unknown sender.
+        Name under which the large bodies of this sender are counted. Empty for an unknown sender.
     most_bytes : int
         Largest size of the body.
     seconds : float
@@ -102,7 +102,7 @@ class Upload(NamedTuple):
 
 
 class Intake:
-    """Reads all request bodies of one worker process, and limits their size, time and number.
+    """The reader of all request bodies of one worker process. It limits their size, time and number.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ class Intake:
         return Sender("", _SMALL, self._settings.head_seconds)
 
     def newcomer(self, request: Request, kind: str) -> Sender:
-        """Count an unknown sender whose request creates something that lasts, and return the permission.
+        """Count a request that creates something lasting, such as a team, and return the permission to send its body.
 
-        Such a request signs up a team.
+        The sender is unknown, so these requests are limited for each address and in total.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class Intake:
     async def json(self, request: Request, sender: Sender) -> bytes:
         """Read a JSON body, and return it as text that is not parsed yet.
 
-        Parsed JSON may take hundreds of times as much memory, so :func:`parsed` checks it against a model instead.
+        Freely parsed JSON may take hundreds of times as much memory. :func:`parsed` parses the text with a model.
 
         Raises
         ------

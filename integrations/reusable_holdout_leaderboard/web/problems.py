@@ -85,7 +85,7 @@ _ERRORS: tuple[tuple[type[BaseException], int, str], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Return the problem with which an exception of the library is answered. It does not depend on the labels."""
+    """Return the problem that answers a request if the library raises an exception. It does not depend on labels."""
     if isinstance(error, Problem):
         return error
     found = ((status, code) for kind, status, code in _ERRORS if isinstance(error, kind))
@@ -103,5 +103,5 @@ def problem_of(error: BaseException) -> Problem:
 
 
 def unknown(message: str) -> Problem:
-    """Return the problem with which a request without a valid token is answered."""
+    """Return the problem that answers a request without a valid token."""
     return Problem(401, "unauthorized", message, headers={"WWW-Authenticate": "Bearer"})

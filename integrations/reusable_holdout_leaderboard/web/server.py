@@ -58,7 +58,7 @@ def serve(
     fcntl.flock(alive, fcntl.LOCK_SH)  # released when this process ends, also if it is killed
     os.environ[ENVIRONMENT] = str(path)
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises it again at the end
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn raises the signal again at the end
     try:
         uvicorn.run(
             "reusable_holdout_leaderboard.app:from_environment",
@@ -69,7 +69,7 @@ def serve(
             http=protocol_of(settings),
             ws="none",
             root_path=root_path.rstrip("/"),
-            # anyone can send them, and rates depend on the address
+            # anyone can send these headers, and rate limits depend on the address in them
             proxy_headers=bool(settings.trusted_proxies),
             forwarded_allow_ips=list(settings.trusted_proxies),
             server_header=False,

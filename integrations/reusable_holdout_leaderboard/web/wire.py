@@ -44,7 +44,7 @@ Model = type[BaseModel]
 
 @cache
 def model_of(record: Any) -> Model:
-    """Return the Pydantic model that has the same fields as a record."""
+    """Return a Pydantic model with the same fields as a class of records, such as Standing."""
     hints = get_type_hints(record, vars(records) | {"datetime": datetime, "Literal": Literal})
     about = (record.__doc__ or "").split("\n", maxsplit=1)[0]
     made: Model = create_model(
@@ -127,7 +127,7 @@ class PicksBody(_Body):
 
 @cache
 def body_of(action: Action) -> Model:
-    """Return the model of the arguments of an action, without its file."""
+    """Return the Pydantic model of an action's arguments. A file is left out of it."""
     fields: dict[str, Any] = {}
     for one in action.fields:
         if one.kind is not File:

@@ -1,4 +1,4 @@
-"""Real data that ships with the package; sources and licences are in ATTRIBUTION.md beside it."""
+"""Real data that ships with the package; sources and licences are in ATTRIBUTION.md in this folder."""
 
 from __future__ import annotations
 

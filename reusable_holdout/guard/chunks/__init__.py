@@ -18,7 +18,7 @@ class Part(Protocol):
     """Consecutive rows that one task works on; it travels to other processes and machines."""
 
     def check(self) -> None:
-        """Refuse rows that are not where they were; quick, so that it cannot find everything."""
+        """Refuse rows that were moved or changed; the check is quick, and does not find every change."""
 
     def chunks(self) -> Iterator[Any]:
         """Yield the rows in chunks that the caller may change; raise InputError if the files changed."""
@@ -27,8 +27,8 @@ class Part(Protocol):
 class ChunkedRows(ABC):
     """Features whose rows are read chunk by chunk; its repr shows their number only.
 
-    `names` are the columns', where they have some; `shape` is of rows and columns, or of an array without columns,
-    rows.
+    `names` are the names of the columns, or None if they have none; `shape` is the shape of the whole table or array,
+    with the rows first.
     """
 
     names: tuple[Any, ...] | None
@@ -62,7 +62,7 @@ class ChunkedRows(ABC):
         if names.count(name) != 1 or len(names) == 1:
             shown = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
             raise InputError(
-                f"y must name one of X's columns, beside others; got {name!r} and columns {shown or 'without names'}; "
+                f"y must name one of several columns of X; got {name!r} and columns {shown or 'without names'}; "
                 "nothing was made"
             )
         return self.select([one for one in names if one != name]), self.select([name])

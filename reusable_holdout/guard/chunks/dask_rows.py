@@ -17,7 +17,7 @@ __all__ = ["DaskRows"]
 
 
 class DaskRows(ChunkedRows):
-    """Rows of a Dask array of two or more axes, rows first, or DataFrame: one chunk or partition at a time.
+    """Rows of a Dask DataFrame, or of a Dask array of two or more axes, rows first; read chunk by chunk.
 
     They are computed anew each time they are needed, by Dask's scheduler, unless the user has persisted them.
     """

@@ -24,8 +24,8 @@ _CHUNK_ROWS = 1 << 18
 class ParquetRows(ChunkedRows):
     """Rows of Parquet files, in the order of the files: a holdout, its labels, or predictions.
 
-    They are read at most `chunk_rows` at a time, as pandas frames, and never kept. It holds no data: only where they
-    lie.
+    They are read at most `chunk_rows` at a time, as pandas frames, and never kept. The object holds no data, only the
+    paths of the files.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ParquetRows(ChunkedRows):
         Files, folders or patterns such as ``"holdout/*.parquet"``. A folder or pattern stands for its files sorted by
         name. Workers on other machines must find them under the same paths.
     columns : sequence of str, optional
-        By default all, but for an index that pandas wrote.
+        Columns to read; by default all except an index that pandas wrote.
     chunk_rows : int
         Most rows that a worker has in memory.
 
@@ -120,7 +120,7 @@ class ParquetPart:
             )
 
     def chunks(self) -> Iterator[Any]:
-        """Read them as pandas frames."""
+        """Read the row groups as pandas frames."""
         self.check()
         names, unreadable = self.schema.names, (OSError, ValueError, pa.ArrowException)
         with (
@@ -149,7 +149,7 @@ class _File:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read the footer, and no rows unless it does not say whether integers are missing."""
+        """Read the footer, and rows only if the footer does not say whether integers are missing."""
         with of_extra("large", "a Parquet file"):
             import pyarrow.parquet  # noqa: F401, PLC0415
         stamp = _stamp(path)
@@ -202,21 +202,21 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
         for file in files:
             count = file.schema.names.count(name)
             if count != 1:
-                raise InputError(f"{file.path} must have one column {name!r}; it has {count}; mend it")
+                raise InputError(f"{file.path} must have one column {name!r}; it has {count}; fix it")
             kinds.add(file.schema.field(name).type)
         kind = kinds.pop()
         if kinds:
             other = kinds.pop()
             raise InputError(
-                f"column {name!r} must have one type in all files; got {kind} and {other}; write the files alike"
+                f"column {name!r} must have one type in all files; got {kind} and {other}; write all with one type"
             )
         missing = any(file.nulls.get(name) for file in files)
         text = types.is_string(kind) or types.is_large_string(kind)
         taken = text or _is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind)
         if not taken or (missing and types.is_boolean(kind)):
             raise InputError(
-                f"column {name!r} must hold numbers, dates or text, or booleans of which none is missing; got {kind}; "
-                "write it as one of these, categories as text or numbers"
+                f"column {name!r} must hold numbers, dates or text, or booleans with none missing; got {kind}; "
+                "convert it to one of these; categories become text or numbers"
             )
         fields.append(pa.field(name, pa.float64() if missing else kind))
     return pa.schema(fields)

@@ -19,9 +19,9 @@ from reusable_holdout.guard.models import Needed
 
 __all__ = ["predicted_by_chunks"]
 
-# a model may write into its arrays, as it may at home; one mode, or joblib would start new workers
+# a model may write into its arrays, as in one process; joblib starts new workers for a second mode
 _MMAP_MODE = "c"
-_THIS = secrets.token_bytes()  # a process number alone may be another machine's, too
+_THIS = secrets.token_bytes()  # another machine may have a process of the same number
 
 
 def predicted_by_chunks(model: Any, X: ChunkedRows, needed: Needed) -> NDArray[Any] | None:
@@ -53,7 +53,7 @@ def _predict_part(
 
     Rows that can no longer be read also count as a failure of the model, because the model may have caused it.
     """
-    # even an exit or a forged halt would be a message
+    # even an exit or a forged halt could carry a message
     with interrupts() as came, contextlib.suppress(BaseException):
         return [_prepared(model, chunk, needed, asker) for chunk in part.chunks()]
     if came:
@@ -69,7 +69,7 @@ def _prepared(model: Any, chunk: Any, needed: Needed, asker: tuple[bytes, int]) 
 
 
 def _check_reachable(X: ChunkedRows) -> None:
-    """Refuse to begin where the workers do not find the rows."""
+    """Refuse to begin if the workers cannot find the rows."""
     parallel = joblib.Parallel(mmap_mode=_MMAP_MODE)
     parts = X.parts()[: joblib.effective_n_jobs(parallel.n_jobs)]
     try:
@@ -79,7 +79,7 @@ def _check_reachable(X: ChunkedRows) -> None:
 
 
 def _check_travels(model: Any, X: ChunkedRows) -> None:
-    """Refuse a model or rows that cannot be sent to the workers, while that is free of charge."""
+    """Refuse a model or rows that cannot be sent to the workers, before anything is charged."""
     backend, _ = joblib.parallel.get_active_backend()
     name = type(backend).__name__.removesuffix("Backend")
     on_dask = name.startswith("Dask")

@@ -33,9 +33,9 @@ MOST = 10_000
 _LONGEST = 4_096  # of a path, in characters
 _BLOCK = 1 << 20
 _OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
-_SPECIAL = {"BallTree", "Bunch", "KDTree"}  # their states, and CatBoost's, hold more than they are
+_SPECIAL = {"BallTree", "Bunch", "KDTree"}  # their pickled states, and CatBoost's, differ for equal objects
 _PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
-_ARRAYS = (np.ndarray, np.memmap)  # the bytes of others are not all there is to them
+_ARRAYS = (np.ndarray, np.memmap)  # other arrays hold more than their bytes
 
 
 def _file_named(text: str) -> Path | None:
@@ -48,7 +48,7 @@ def _file_named(text: str) -> Path | None:
     if text.startswith("file://"):
         text = text.removeprefix("file://")
     if text.startswith("~") or "$" in text:
-        text = os.path.expandvars(os.path.expanduser(text))  # noqa: PTH111 - most of it is no path
+        text = os.path.expandvars(os.path.expanduser(text))  # noqa: PTH111 - most texts are no paths
     try:
         os.stat(text)  # noqa: PTH116 - of many thousand words, perhaps
     except (OSError, ValueError):  # the model cannot read it either
@@ -99,29 +99,29 @@ def _each_below(path: Path) -> Iterator[Path]:
 def fingerprint(model: Any) -> bytes:
     """Return the digest of a model's content, 32 bytes: its parameters, fitted numbers, code and files.
 
-    Equal for a model and its pickled copy, and for models of deterministic fits to the same data in any process;
-    different for models that differ in a parameter, in a fitted number, or in what their code does. One that cannot be
-    read whole gets another digest each time: it is a new question then.
+    It is equal for a model and its pickled copy, and for models of deterministic fits to the same data in any process;
+    different for models that differ in a parameter, in a fitted number, or in what their code does. A model that cannot
+    be read whole gets another digest each time, and so is a new question each time.
 
     *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
-    ``__version__`` and the version of the distribution of its name. After an upgrade every model is another, because an
-    upgrade may change its predictions.
+    ``__version__`` and the version of the distribution of its name. An upgrade changes every model's digest, because it
+    may change the predictions.
 
     *All other code* counts by what it does, wherever it lies: bytecode and constants, defaults, closures, decorators,
     base classes, class attributes, and the globals that it reads, other modules of the user's own among them; not by
     lines, files, docstrings, annotations or the names of modules.
 
     *A text or path that names a file* or folder counts with its content, up to 1 GiB and 10,000 files; beyond that, and
-    for devices and pipes, it is a new question each time. So does a text in the user's own code, and where that reads
-    ``__file__`` its folder. Nothing is looked up of text that is dots and slashes alone, or of more than a line.
+    for devices and pipes, it is a new question each time. This holds for texts in the user's own code, too, and for the
+    folder of code that reads ``__file__``. A text of dots and slashes alone, or of several lines, names no file.
 
     *A new question each time* is a model that can be pickled neither plainly nor by value, that holds locks, handles,
     sockets, generators or weak references, that runs compiled code of the user's own, whose own code reads environment
-    variables, or imports a module of the user's own when it predicts that is not imported yet.
+    variables, or that, when it predicts, imports a module of the user's own which is not imported yet.
 
     *Not seen* are names put together when the model predicts (of files, of attributes of a module), what comes over a
     network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, when CatBoost was fitted, settings of
-    packages, what was put into installed modules and classes, and the versions of packages that installed code calls in turn.
+    packages, what was put into installed modules and classes, and the versions of packages that installed code uses.
 
     >>> import pickle
     >>> from sklearn.linear_model import LogisticRegression
@@ -140,11 +140,11 @@ def fingerprint(model: Any) -> bytes:
 
 
 class _Content(OfCode):
-    """Goes through a value and all it holds."""
+    """A walk through a value and all that it holds."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._above: dict[int, int] = {}  # depth of each value this one lies in, for one may lie in itself
+        self._above: dict[int, int] = {}  # depth of each enclosing value; a value may contain itself
         self._files: dict[str, bytes | None] = {}
 
     def add(self, value: Any) -> None:
@@ -242,7 +242,7 @@ class _Content(OfCode):
 
     def _object(self, value: Any) -> None:
         """Add an object's type, and the state that pickle would keep."""
-        # what a guard answered since is no part of it
+        # a guard counts by its name alone: later answers do not change the digest
         if hasattr(type(value), "__guard_name__"):
             self.say(f"guard {value.__guard_name__()}")
             return
@@ -267,7 +267,7 @@ class _Content(OfCode):
             self.add_bytes(_digest_of_files(Path(value)))
 
     def _by_name(self, value: Any, name: str) -> None:
-        """Add an object that is pickled by its name; if it is not installed, add what it wraps or holds."""
+        """Add an object that pickle stores by name: by its name if it is installed, else by what it wraps or holds."""
         module = pickle.whichmodule(value, name)  # type: ignore[attr-defined]  # not in the stubs
         installed = self._edition(module)
         if installed is not None and is_found(value, module, name):

@@ -21,11 +21,11 @@ _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 
 
 class Bytecode(NamedTuple):
-    """One code object, with those inside it.
+    """The content of one code object, and of the code objects inside it.
 
-    `reads` are the global names that it reads, each with the attributes that follow it at once: ``numpy.linalg.norm``.
-    `imports` are modules that it imports itself: name, level and what it takes of them, where nothing means all.
-    `texts` are its text constants. `asks_environment` is True if it names what reads environment variables.
+    `reads` are the global names that it reads, each with the attributes read directly after: ``numpy.linalg.norm``.
+    `imports` are modules that it imports itself: name, level, and the names taken from the module; no names mean all.
+    `texts` are its text constants. `asks_environment` is True if it uses a name such as ``getenv``.
     """
 
     digest: bytes

@@ -22,7 +22,7 @@ from reusable_holdout.guard.fingerprint.bytecode import Bytecode
 
 __all__ = ["OfCode", "is_found"]
 
-_NOT_DONE = {  # what a class says about itself, and what each process makes anew
+_NOT_DONE = {  # attributes that describe a class, or that each process makes anew
     *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
     "__slotnames__",  # pickle writes it down when it first meets the class
     *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
@@ -34,7 +34,7 @@ _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.Clas
 
 
 class OfCode(ABC):
-    """Walks through the parts of code; a class, function or module that occurs again is written as its number alone."""
+    """A walk through the parts of code; a class, function or module that occurs again is added by its number alone."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -43,14 +43,14 @@ class OfCode(ABC):
 
     @abstractmethod
     def add(self, value: Any) -> None:
-        """Go on with a value of any kind."""
+        """Add a value of any kind to the fingerprint."""
 
     def say(self, text: str) -> None:
         """Add a fixed text to the fingerprint."""
         self.add_bytes(text.encode(errors="surrogatepass"))
 
     def add_bytes(self, content: bytes) -> None:
-        """Go on with some bytes."""
+        """Add bytes to the fingerprint, after their length."""
         self.digest.update(len(content).to_bytes(8, "big"))
         self.digest.update(content)
 
@@ -58,7 +58,7 @@ class OfCode(ABC):
         if id(value) in self._numbered:
             self.say(f"number {self._numbered[id(value)][0]}")
             return True
-        self._numbered[id(value)] = len(self._numbered), value  # kept, or its number could become another's
+        self._numbered[id(value)] = len(self._numbered), value  # kept alive: no other gets its id
         return False
 
     def _edition(self, module: Any) -> str | None:
@@ -73,7 +73,7 @@ class OfCode(ABC):
         """Add the name of an installed object; return False if it is not installed, or not found by its name."""
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
         installed = self._edition(module)
-        # a type of the interpreter's may have no name to find it by, such as that of functions
+        # some types of the interpreter, such as the type of functions, are not found under their names
         builtin = isinstance(value, type) and module == "builtins" and not value.__flags__ & _MADE_AT_RUN_TIME
         if installed is None or not (builtin or is_found(value, module, name)):
             return False
@@ -111,7 +111,7 @@ class OfCode(ABC):
         for chain in done.reads:
             first = chain[0]
             self.say(f"global {'.'.join(chain) if first in names else first}")
-            if first == "__file__" and first in names:  # what lies beside it is to be read
+            if first == "__file__" and first in names:  # the code may read files next to it
                 self.add(Path(names[first]).parent)
             elif first in names and first != "__name__":
                 self._along(names[first], chain[1:])
@@ -176,10 +176,10 @@ class OfCode(ABC):
                 self.add(value)
         self.say("end of class")
 
-    # ---- what stands around functions
+    # ---- wrappers of functions
 
     def _is_wrapping(self, value: Any) -> bool:
-        """Go on with what a property or another wrapper holds; False if it is none."""
+        """Add the content of a property or another wrapper; return False if the value is no wrapper."""
         inside: list[Any]
         if isinstance(value, property):
             inside = [value.fget, value.fset, value.fdel]
@@ -226,7 +226,7 @@ def edition(module: str) -> str | None:
         return None
     try:
         file = os.path.abspath(lies)  # noqa: PTH100 - it is text that is compared
-    except OSError:  # beside a folder that is gone: nothing that is installed
+    except OSError:  # a relative path, and the working folder is gone: not installed
         return None
     installed, standard = _folders()
     if file.startswith(installed):

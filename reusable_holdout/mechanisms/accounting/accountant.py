@@ -22,8 +22,8 @@ __all__ = ["PrivacyAccountant", "PrivacyCost"]
 
 _MOST_COMPOSED = 10**7  # releases; with more, no grid is fine enough to be tighter than Renyi divergences
 _ROUND_UP = 1 + 1e-9
-_HALVINGS = 13  # steps of a bisection by a formula, which takes long
-_DEEPEST = 3.0  # distance below the other theories at which the log of its delta is looked for
+_HALVINGS = 13  # bisection steps with a formula that is slow to compute
+_DEEPEST = 3.0  # the formula's log of delta is sought up to this far below that of other theories
 
 
 class PrivacyCost(NamedTuple):
@@ -188,7 +188,7 @@ class PrivacyAccountant:
             yield from self._by_formula(epsilon, known)
 
     def _by_formula(self, epsilon: float, start: float) -> Iterator[tuple[float, str]]:
-        """Yield the delta by the formula for equal events if it is below `start`, found by bisection of its log."""
+        """Yield the delta from the formula for equal events, found by bisection of its log, if it is below `start`."""
         [(event, count)] = self._counts.items()
 
         def cost(log_delta: float) -> tuple[float, str]:
@@ -252,7 +252,7 @@ def _profile(event: PrivacyEvent) -> Profile:
 
 
 def _convex(epsilons: npt.NDArray[np.float64], deltas: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the lower convex hull of points over ``exp(epsilon)``; like them it bounds a profile, which is convex."""
+    """Return the lower convex hull of deltas over ``exp(epsilon)``; it bounds the profile, too, which is convex."""
     heights = np.exp(epsilons)
     hull: list[int] = []
     for place in range(len(epsilons)):

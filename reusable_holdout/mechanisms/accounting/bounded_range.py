@@ -22,14 +22,14 @@ from reusable_holdout.noise.composition import LARGEST_EXPONENT, check_composed
 
 __all__ = ["bounded_range_composition", "bounded_range_epsilon_each"]
 
-# lattice points in one range: this over the root of the rounds, and at least so many
+# lattice points in one range: _FINE over the root of the number of rounds, but at least _COARSEST
 _FINE, _COARSEST = 350, 6
 _MOST_ROUNDS = 20_000  # rounds; for more, the lattice would be too coarse to be worth its time
 _REACH = 3.5  # standard deviations of the loss, beyond what delta needs
 _UPWARDS = 1 + 1e-8  # relative; all sums are of positive numbers, so rounding errs by far less
-_CLOSE = 3e-4  # relative, of an inverse
+_CLOSE = 3e-4  # relative accuracy of an inverse
 _BISECTIONS = 60
-_TOO_FINE = 1e-8  # a lattice cannot tell a round of less range from nothing, once its rounding is paid for
+_TOO_FINE = 1e-8  # for a smaller range, the rounding of a lattice exceeds the cost of a round
 
 
 def _check(*, epsilon: float, count: int, delta: float) -> None:
@@ -100,8 +100,8 @@ def bounded_range_composition(*, epsilon: float, count: int, delta: float) -> fl
 def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     """Compute the largest epsilon of each of `count` rounds of the exponential mechanism that share a budget.
 
-    `count` adaptive rounds with the result as their range are together (`epsilon`, `delta`)-differentially private;
-    the result is rounded down.
+    If each of `count` adaptive rounds has the returned epsilon, all of them together are
+    (`epsilon`, `delta`)-differentially private. The result is rounded down.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def bounded_range_epsilon_each(*, epsilon: float, count: int, delta: float) -> f
 
 
 def _largest(low: float, epsilon: float, count: int, delta: float) -> float:
-    """Find the largest range of which `count` rounds are (epsilon, delta)-private, by the secant method on log delta.
+    """Find the largest range with which `count` rounds are (epsilon, delta)-private, by the secant method on log delta.
 
-    At `low` they are.
+    The search starts at `low`, a range with which the rounds are private.
     """
 
     def excess(each: float) -> float:

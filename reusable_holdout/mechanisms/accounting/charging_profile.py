@@ -14,7 +14,7 @@ __all__ = ["Chords", "charging_profile"]
 
 _MOST_POINTS = 400
 _FEWER_POINTS, _MANY_CHARGES = 50, 10_000  # each point takes longer the more charges there are
-_LEAST_CHARGING = 1e-30  # a smaller delta counts for nothing
+_LEAST_CHARGING = 1e-30  # the points end where delta is smaller
 
 
 class Chords(NamedTuple):
@@ -40,7 +40,7 @@ class Chords(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def charging_profile(epsilon: float, charges: int, q: float, mean: float | None, reach: int) -> Chords:
-    """Bound the delta of an interaction with target charging for epsilons up to that of `reach` calls.
+    """Bound the delta of an interaction with target charging for epsilons up to `reach` times that of one call.
 
     About 400 points of the profile are computed, or 50 if there are many charges.
     """

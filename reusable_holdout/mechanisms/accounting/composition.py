@@ -176,7 +176,7 @@ def optimal_epsilon_each(*, epsilon: float, count: int, delta: float) -> float:
     """
     check_composed(epsilon=epsilon, count=count, delta=delta)
     if epsilon == 0:
-        raise InputError("epsilon of all together is above 0; got 0")
+        raise InputError("the total epsilon is above 0; got 0")
     low = even_share(epsilon, count)
     if delta == 0:
         return low

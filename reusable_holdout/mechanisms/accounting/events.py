@@ -70,7 +70,7 @@ class PrivacyEvent:
         return self.failure() + (1 - self.failure()) * known
 
     def squared_shift(self) -> float | None:
-        """Return the squared shift, in variances, of a normal law with the same privacy profile, or None."""
+        """Return the squared shift, in variances, of the shifted normal law with the same privacy profile, or None."""
         return None
 
     def repeated_epsilon(self, count: int, delta: float) -> tuple[float, str] | None:
@@ -245,8 +245,8 @@ class TargetChargingEvent(PrivacyEvent):
         _check_count("charges", self.charges)
         if self.charges > _MOST_CHARGES:
             raise InputError(
-                f"charges of an event are at most {_MOST_CHARGES:,}, for its whole curve is computed; "
-                f"got {self.charges}; target_charging has the cost of more"
+                f"an event has at most {_MOST_CHARGES:,} charges, because its whole privacy curve is computed; "
+                f"got {self.charges}; target_charging computes the cost of more"
             )
         check_charging(epsilon=self.epsilon, charges=self.charges, q=self.q, mean=self.mean)
 
@@ -277,7 +277,7 @@ class SubsampledEvent(PrivacyEvent):
         if not 0 < self.rate <= 1:
             raise InputError(f"a rate lies in (0, 1]; got {self.rate}")
         if not has_profile(self.event):
-            raise InputError(f"a subsampled event has a privacy profile; got {self.event}")
+            raise InputError(f"only an event with a privacy profile can be subsampled; got {self.event}")
 
     def failure(self) -> float:  # noqa: D102
         return self.rate * self.event.failure()

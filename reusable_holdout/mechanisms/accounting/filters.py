@@ -22,7 +22,7 @@ _ROUND_UP = 1 + 1e-12  # a margin for the rounding of a sum
 
 
 class _Spent:
-    """The running sums of the events' costs, which stay valid if each event is chosen after the results before it."""
+    """The running sums of the events' costs; they are valid even if earlier results decide which event comes next."""
 
     def __init__(self, orders: npt.NDArray[np.float64], events: int = 0) -> None:
         self.orders = orders

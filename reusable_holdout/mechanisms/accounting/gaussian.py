@@ -13,7 +13,7 @@ __all__ = ["gaussian_delta", "gaussian_deviation"]
 
 _NODES = 24  # of a quadrature; the integrand is smooth over a length of 1
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of delta and of the root
-_SMALL_SHIFT = 1.0  # up to which a quadrature keeps the digits that a difference loses
+_SMALL_SHIFT = 1.0  # for shifts up to this, a quadrature keeps the digits that a difference loses
 _ROUNDED = 1e12  # a larger epsilon is rounded by more than the number that it is compared with
 _ROOT_TWO = math.sqrt(2.0)
 
@@ -125,7 +125,7 @@ def gaussian_deviation(*, epsilon: float, delta: float, sensitivity: float = 1.0
 
 
 def _delta(epsilon: float, shift: float) -> float:
-    """Compute delta at a shift of so many standard deviations."""
+    """Compute delta for a shift of `shift` standard deviations."""
     lowest = epsilon / shift - shift / 2
     if shift > _SMALL_SHIFT:
         first, second = float(special.log_ndtr(-lowest)), float(special.log_ndtr(-lowest - shift))

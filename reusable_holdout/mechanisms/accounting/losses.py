@@ -18,7 +18,7 @@ Profile: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]
 
 __all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
 
-_INFLATION = 0.0005  # squared grid step over a loss's mean variance, which grows by a quarter of it at most
+_INFLATION = 0.0005  # squared grid step over a loss's mean variance; the grid adds a quarter of it at most
 _CELLS = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans
 _MOST_POINTS = 2**22  # points of a grid
@@ -117,7 +117,7 @@ def _discretised(parts: Sequence[tuple[Profile, int]], smallest: float) -> tuple
         points = loss.places() * reach / _CELLS
         variance += count * float(loss.masses @ points**2)
     step = max(math.sqrt(_INFLATION * variance / total), _FINEST)
-    # The commonest loss falls on the grid: where it is randomized response nothing is rounded.
+    # The loss of the most frequent release falls on the grid: randomized response is then not rounded.
     most = max(range(len(parts)), key=lambda place: (min(reaches[place], _FINEST), parts[place][1]))
     step = reaches[most] / math.ceil(reaches[most] / step)
     step = max(step, max(reaches) * 4 / _MOST_POINTS, _FINEST)
@@ -138,7 +138,7 @@ def _reach(profile: Profile, least: float) -> float:
 
 
 def _on_grid(profile: Profile, step: float, size: int, count: int) -> _Loss:
-    """Return the loss on multiples of `step` whose profile is straight lines between the profile's values there."""
+    """Return the loss on multiples of `step` whose profile joins the values of `profile` there by straight lines."""
     deltas = np.minimum(profile(np.arange(size + 1, dtype=np.float64) * step), 1.0)
     deltas = np.minimum.accumulate(deltas)
     falls = -np.diff(deltas)
@@ -189,7 +189,7 @@ def _best_slope(losses: Sequence[_Loss], step: float, epsilon: float) -> float:
         method="bounded",
         options={"maxiter": 40},
     )
-    return float(found.x) if found.fun < LARGEST_EXPONENT else 0.0  # which is best far below the mean
+    return float(found.x) if found.fun < LARGEST_EXPONENT else 0.0  # slope 0 is best far below the mean
 
 
 def _span(losses: Sequence[_Loss], step: float, slope: float) -> int:

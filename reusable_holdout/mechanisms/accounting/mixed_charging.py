@@ -39,7 +39,7 @@ def mixed_charging_epsilon(
     Returns
     -------
     float
-        Rounded up.
+        The epsilon, rounded up.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def mixed_charging_weight(
     Returns
     -------
     float
-        Rounded down; at most 0 if no call can be paid.
+        The weight, rounded down; at most 0 if the budget is too small for any call.
 
     Notes
     -----

@@ -17,7 +17,7 @@ from reusable_holdout.noise.composition import LARGEST_EXPONENT
 __all__ = ["first_reached", "passage_delta", "passage_epsilon"]
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of incomplete beta functions, some 1e-12, and of their sum
-_TERMS = 64  # of the sum over levels that are taken at a time
+_TERMS = 64  # levels that are summed at a time
 _REST = 1e-5  # relative size of the levels that are left out; their largest possible sum is added
 _COARSE = 0.01  # relative width of a block of moves, times the log of delta
 _BLOCKS = 500  # largest number of blocks
@@ -134,7 +134,7 @@ def first_reached(reached: Callable[[int], bool], guess: int) -> int:
     while not reached(high):
         if high >= _FARTHEST:
             raise InputError(
-                f"an epsilon beyond {_FARTHEST} times that of one call is needed; use a smaller one"
+                f"epsilon must be at most {_FARTHEST} times a call's; more is needed; use a smaller one for each call"
             )
         low, high, stride = high, min(high + stride, _FARTHEST), 2 * stride
     while low >= 0 and reached(low):
@@ -164,7 +164,7 @@ def _fewer(moves: npt.NDArray[np.int64], charges: int, charged: float) -> npt.ND
 def _moves(
     charges: int, charged: float, middle: float
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], float]:
-    """Return the distribution of the number of moves away at the last charge.
+    """Return the distribution of the number of moves away from the level until the last charge.
 
     It comes as the ends of blocks, the blocks' probabilities, and the probability beyond the last block.
     """
@@ -185,7 +185,7 @@ def _moves(
 
 
 def _waiting(steps: int, each: float, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Compute delta for each number of moves away up to the last charge; the result has the shape of `moves`."""
+    """Compute delta for each given number of moves away from the level before the last charge; shape as `moves`."""
     total: npt.NDArray[np.float64] = np.zeros(len(moves))
     first = 0
     while True:

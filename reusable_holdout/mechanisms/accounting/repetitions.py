@@ -17,7 +17,7 @@ __all__ = ["Repetitions"]
 
 _ROUND_UP = 1 + 1e-12  # pays for a few floating-point operations
 _LEAST_STOP, _NEAREST = 1e-280, 1e-12
-_ORDERS = np.logspace(-6, 6, 481)  # orders less 1 that are tried for the second term of a Renyi cost
+_ORDERS = np.logspace(-6, 6, 481)  # orders, minus 1, that are tried for the second term of a Renyi cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Repetitions:
     Parameters
     ----------
     mean : float
-        Mean number of runs, on which the running time depends; at least 1, and above 0 for the Poisson distribution.
+        Mean number of runs, on which the running time depends; at least 1, or for the Poisson distribution above 0.
     shape : float
         Shape of the distribution, above -1: the parameter ``eta`` of the negative binomial distribution truncated at 0.
         1 is the geometric distribution, 0 the logarithmic one, and ``math.inf`` the Poisson distribution, which may
@@ -159,7 +159,7 @@ class Repetitions:
         Returns
         -------
         float
-            Epsilon of a run, rounded down: the method `epsilon` returns at most the selection's epsilon for it.
+            Epsilon of a run, rounded down: with it, the method `epsilon` returns no more than the selection's epsilon.
 
         Examples
         --------

@@ -102,7 +102,7 @@ def epsilon_of_the_sample(epsilon: float, *, rate: float) -> float:
     """
     _check(epsilon, rate)
     if rate == 0:
-        raise InputError("a sample that is always empty has no largest epsilon; the rate is above 0; got 0")
+        raise InputError("the rate is above 0, because an empty sample has no largest epsilon; got 0")
     if epsilon < 1 and rate > 1e-300:
         inside = math.log1p(math.expm1(epsilon) / rate)
     else:  # ln((exp(e) - 1 + p) / p), without overflow

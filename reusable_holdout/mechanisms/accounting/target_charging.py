@@ -23,7 +23,7 @@ __all__ = [
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of a binomial tail and of an optimal composition
 _BRACKET = 0.1  # first step towards the log epsilon of one call
-_PRECISION = 1e-10  # largest distance from it at the end
+_PRECISION = 1e-10  # largest error of this log at the end
 _LARGE = 0.05  # epsilon of one call above which counting few calls may be the better bound
 _MOST_CALLS = 5000
 _AROUND = (
@@ -31,7 +31,7 @@ _AROUND = (
 )
 _BISECTIONS = 40
 _FARTHEST = 690.0  # log of an epsilon of one call, and of its inverse, that no interaction needs
-_LEAST_EACH = 1e-299  # to start from
+_LEAST_EACH = 1e-299  # smallest epsilon that a search starts from
 _LEAST_DELTA = 1e-320  # counts in place of a delta that is 0 as a float
 _MOST_CHARGES = 10**9
 _MOST_MOVES = 10**12  # charges over the mean chance of one; with more, the tail takes too long
@@ -43,7 +43,7 @@ def _check_delta(delta: float) -> None:
 
 
 def check_charging(*, epsilon: float, charges: int, q: float, mean: float | None) -> None:
-    """Refuse parameters that :func:`target_charging_delta` refuses whatever its `total` is.
+    """Refuse the parameters that :func:`target_charging_delta` refuses for every `total`.
 
     Raises
     ------
@@ -208,10 +208,10 @@ def _mean(q: float, mean: float | None, charges: int) -> float:
         raise InputError(f"q lies in (0, 1]; got {q}")
     found = q if mean is None else mean
     if not q <= found <= 1:
-        raise InputError(f"a mean of chances is at least the least of them, {q}, and at most 1; got {found}")
+        raise InputError(f"the mean chance is at least the smallest chance, {q}, and at most 1; got {found}")
     if charges > _MOST_MOVES * found:
         raise InputError(
-            f"charges over the mean chance of one, {found}, is at most {_MOST_MOVES:,}; got {charges}"
+            f"charges divided by the mean chance {found} is at most {_MOST_MOVES:,}; got {charges} charges"
         )
     return found
 
@@ -336,7 +336,7 @@ def not_prior_epsilon_each(*, epsilon: float, delta: float, charges: int) -> flo
 
 
 def _start(epsilon: float, delta: float, charges: int) -> float:
-    """Return the log of a value of one call's epsilon at which a search starts; it takes the losses for normal."""
+    """Return the log of an epsilon of one call to start a search from, as if losses were normally distributed."""
     log = -math.log(delta)
     deviation = math.sqrt(log + epsilon) - math.sqrt(log) or epsilon / (2 * math.sqrt(log))
     return math.log(max(deviation / math.sqrt(charges), _LEAST_EACH))

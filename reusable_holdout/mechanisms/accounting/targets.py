@@ -72,8 +72,8 @@ def not_prior_q(epsilon: float) -> float:
 def not_prior_mean(epsilon: float) -> float:
     """Return the smallest mean, over two neighbouring data sets, of the probability of a hit for a NotPrior target.
 
-    The probability is that of a call that reads the data. Every epsilon-differentially private algorithm has this mean,
-    and randomized response has no larger one. A conditional release has it too.
+    The probability is that of a call that reads the data. The mean of every epsilon-differentially private
+    algorithm is at least as large, and that of randomized response is equal. A conditional release is one of them.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def between_thresholds_q(epsilon: float, width: float) -> float:
     0.3003
     """
     if not width > 0:
-        raise InputError(f"the distance of the thresholds is above 0; got {width}")
+        raise InputError(f"the distance between the thresholds is above 0; got {width}")
     return not_prior_q(epsilon) * -math.expm1(-width * epsilon) * _ROUND_DOWN
 
 
@@ -242,7 +242,7 @@ def boundary_q(epsilon: float, wrapped: float | None = None) -> float:
     call = own if wrapped is None else wrapped
     if not (math.isfinite(call) and call >= own):
         raise InputError(
-            f"the wrapper of a {epsilon}-private algorithm is at best {own}-private; got {wrapped}"
+            f"for an algorithm of epsilon {epsilon}, wrapped is finite and at least {own}; got {wrapped}"
         )
     return math.expm1(-call) / (2 * math.expm1(-epsilon - call)) * math.exp(-epsilon) * _ROUND_DOWN
 

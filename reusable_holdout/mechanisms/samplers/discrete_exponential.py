@@ -94,7 +94,7 @@ class DiscreteExponential(GeometricNoise):
     def tail_quantile(self, log_probability: float) -> int:
         """Find the smallest integer ``m`` with ``P(X >= m) <= exp(log_probability)``.
 
-        ``X <= m - 1`` holds except with this probability.
+        So ``X <= m - 1`` holds with a probability of at least ``1 - exp(log_probability)``.
 
         Parameters
         ----------

@@ -18,8 +18,8 @@ from reusable_holdout.errors import InputError
 __all__ = ["Grid"]
 
 _STEPS_LOG2 = 16  # a sensitivity is at least 2**16 steps, so rounding it up adds at most 1 part in 65,536
-_FARTHEST = 2.0**60  # steps from 0: a value's noise then still fits int64
-_LARGEST_EXACT = 2**53  # whole numbers beyond are rounded as floats, which could move two further apart
+_FARTHEST = 2.0**60  # steps from 0: up to there a value plus its noise fits int64
+_LARGEST_EXACT = 2**53  # floats round larger whole numbers, which could move two of them further apart
 _NAN = "a query's value is a number; got NaN; nothing was answered and nothing was charged"
 
 
@@ -27,9 +27,9 @@ _NAN = "a query's value is a number; got NaN; nothing was answered and nothing w
 class Grid:
     """A grid fine enough for a given sensitivity.
 
-    Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after rounding. The
-    grid ends at the distance `farthest` from 0, and larger values are refused. The analyst sees the refusal, and no
-    privacy parameter accounts for it. So clip queries that may be so large; clipping moves no two values further apart.
+    Two values that differ by at most the real sensitivity are at most `sensitivity` steps apart after rounding. Values
+    farther than `farthest` from 0 are refused. The analyst sees the refusal, and no privacy parameter accounts for it.
+    So clip queries that may lie farther from 0. Clipping never moves two values further apart.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Grid:
         Raises
         ------
         InputError
-            If they are not a row of numbers, or one is NaN or lies beyond the grid; the message quotes none of them.
+            If `values` is not a row of numbers, or one is NaN or beyond the grid. The message quotes none of them.
 
         Examples
         --------
@@ -143,7 +143,7 @@ class Grid:
         if row is None:
             raise InputError("queries' values are a row of numbers; got something else; nothing was answered")
         if row.ndim != 1:
-            raise InputError(f"queries' values are a row of numbers, of one dimension; got {row.ndim}")
+            raise InputError(f"queries' values are one row of numbers; got {row.ndim} dimensions")
         if np.isnan(row).any():
             raise InputError(_NAN)
         if not (np.abs(row) <= self.farthest).all():
@@ -174,6 +174,6 @@ class Grid:
     def _beyond(self) -> InputError:
         """Return the error for a value beyond the grid."""
         return InputError(
-            f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one is "
-            "beyond; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"
+            f"a query's value or threshold is at most {self.farthest:.17g} from 0, which is 2**60 grid steps; one "
+            "is farther; nothing was answered and nothing was charged; clip the queries, or use a larger sensitivity"
         )

@@ -21,7 +21,7 @@ _DOUBT = 1e-12  # absolute; the floating-point probability below errs by less th
 
 
 class Normal:
-    """A standard normal variable of which more and more binary digits become known.
+    """A standard normal variable whose binary digits are drawn on demand.
 
     Its law is exactly the normal law, given uniform words.
 
@@ -87,7 +87,7 @@ class Normal:
             return True
         while True:
             low, high = (self._exponent(end) for end in (0, 1))
-            # The coin's digits are compared with those of the least and of the largest probability, which may be 1.
+            # The coin's digits are compared with the digits of the smallest and of the largest possible probability.
             if coin.known < leading_bits(high, "quotient", coin.bits):
                 return True
             if low and coin.known > leading_bits(low, "quotient", coin.bits):
@@ -134,7 +134,7 @@ def nearest_with_noise(value: Fraction, *, deviation: Fraction, step: Fraction, 
     """
     noise = Normal(words)
     while True:
-        # A tie with a rounding point has probability zero, so that further digits decide.
+        # The sum equals a rounding point with probability zero, so enough further digits always decide.
         low, high = (math.floor((value + deviation * end) / step + _HALF) for end in noise.bounds())
         if low == high:
             return low

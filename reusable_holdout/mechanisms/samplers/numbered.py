@@ -17,7 +17,7 @@ from reusable_holdout.noise.keyed import KeyedNoise, NoiseLaw
 __all__ = ["NumberedNoise"]
 
 _NUMBER_BYTES = 8
-_DRAWS = 64  # of one call
+_DRAWS = 64  # number of draws from one call of the hash function
 
 
 class NumberedNoise(KeyedNoise):

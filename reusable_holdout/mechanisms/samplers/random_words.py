@@ -177,7 +177,7 @@ class RandomWords:
         return self._decay(exponent, int(self.take(1)[0]))
 
     def first_decay(self, exponents: npt.NDArray[np.float64], exact: Callable[[int], Fraction]) -> int | None:
-        """Flip a row of coins and return the first that falls heads, or None.
+        """Flip a row of coins and return the index of the first that falls heads; None if none does.
 
         Coin ``i`` has probability ``exp(-exact(i))``; the coins after the first head are not flipped.
 

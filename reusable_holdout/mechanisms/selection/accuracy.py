@@ -29,8 +29,8 @@ def exponential_accuracy(
 ) -> float:
     """Bound how far the scores of the exponential mechanism's choices lie below the best score.
 
-    With probability at least ``1 - beta``, in each round the score of the choice is less than the result below the best
-    score among the remaining candidates, whatever the scores are.
+    With probability at least ``1 - beta``, the score chosen in each round lies below the best remaining score by less
+    than the result. This holds for all scores.
 
     Parameters
     ----------
@@ -54,11 +54,11 @@ def exponential_accuracy(
     Notes
     -----
     Let ``D`` be the sensitivity and ``e`` epsilon. For one round the result is ``a = (2D/e) ln((n-1) (1-beta) /
-    beta)``, with ``D/e`` in place of ``2D/e`` if scores are monotonic. No smaller number is true: it is attained by one
-    best candidate and ``n - 1`` candidates at the distance ``a`` below it. With ``c`` rounds each has ``beta/c``, and
-    ``e/c``, or `bounded_range_epsilon_each` if delta is above 0. Section 5 of [1]_ states this requirement for ``c =
-    1``. It is below a quarter of the requirement of the sparse vector technique, ``8 (ln n + ln(2/beta)) D / e``. The
-    book's ``(2D/e) (ln n + ln(1/beta))`` is a little larger.
+    beta)``, with ``D/e`` in place of ``2D/e`` if scores are monotonic. No smaller bound holds: one best candidate and
+    ``n - 1`` candidates at the distance ``a`` below it attain it. Each of ``c`` rounds gets ``beta/c``, and ``e/c`` or,
+    if delta is above 0, `bounded_range_epsilon_each`. Section 5 of [1]_ has this bound for ``c = 1``. It is less than a
+    quarter of the sparse vector technique's, ``8 (ln n + ln(2/beta)) D / e``. The bound of the book [2]_,
+    ``(2D/e) (ln n + ln(1/beta))``, is a little larger.
 
     References
     ----------
@@ -95,8 +95,8 @@ def noisy_max_accuracy(
 ) -> float:
     """Bound how far the scores of candidates chosen by a noisy ranking lie below the best scores.
 
-    With probability at least ``1 - beta`` the score of every chosen candidate is less than the result below the k-th
-    best score, whatever the scores are.
+    With probability at least ``1 - beta``, the score of every chosen candidate lies below the k-th best score by less
+    than the result. This holds for all scores.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def noisy_max_accuracy(
         raise InputError(f"noise is 'laplace' or 'exponential'; got {noise!r}")
     if noise == "exponential" and k > 1:
         raise InputError(
-            f"k must be 1 with noise='exponential'; got k {k}; several candidates are chosen with 'laplace'"
+            f"k must be 1 with noise='exponential'; got k {k}; for several candidates use noise='laplace'"
         )
     grid = Grid.of(sensitivity)
     if candidates == k:
@@ -161,7 +161,7 @@ def noisy_max_accuracy(
 
 
 def _overtaking(law: DiscreteLaplace, log_probability: float) -> int:
-    """Find the smallest lead that a discrete Laplace variable makes up or ties with at most this probability."""
+    """Find the smallest ``m`` with ``P(X - Y >= m)`` at most a probability, for two draws of a discrete Laplace law."""
     return bisect.bisect_left(
         range(sys.maxsize), -log_probability, key=lambda m: -_log_difference_tail(law, m)
     )

@@ -59,9 +59,9 @@ def compare_selections(
     answers: bool = False,
     monotonic: bool = False,
 ) -> tuple[SelectionNoise, ...]:
-    """Compare the noise of all ways to select the best few of many candidates, at one guarantee; the least is first.
+    """Compare the noise of all ways to select the best few of many candidates, at one privacy guarantee.
 
-    Each way is (epsilon, delta)-differentially private, released scores included.
+    The least noise is first. Each way is (epsilon, delta)-differentially private, released scores included.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def compare_selections(
     more. With delta 1e-6 and epsilon 1 the exponential mechanism has less noise from seven rounds on. If few scores are
     released, it takes far less noise to select first and then add noise to the selected scores, as
     `select_then_measure` does, than to use `one_shot_top_k`. For one score at epsilon 1 and delta 1e-6 the scales are 4
-    and 2 in place of 32.1.
+    for the selection and 2 for the score, in place of 32.1 for both.
 
     References
     ----------

@@ -56,7 +56,7 @@ def candidates_on_grid(
 
 
 def selection_rate(*, epsilon: float, sensitivity: int, monotonic: bool) -> Fraction:
-    """Return the factor of a score, in grid steps, in the exponential mechanism's exponent.
+    """Return the number by which the exponential mechanism multiplies a score, in grid steps, in the exponent.
 
     It is ``e/(2D)``, or ``e/D`` for monotonic scores, with ``e`` epsilon and ``D`` the sensitivity. The difference of
     two scores changes by at most ``2D``, and by at most ``D`` if all scores move in the same direction.

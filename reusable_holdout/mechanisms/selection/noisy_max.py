@@ -40,7 +40,7 @@ def report_noisy_max(
     Parameters
     ----------
     scores, epsilon, sensitivity, monotonic, seed
-        As for `exponential_mechanism`, with the same errors. A broken promise costs as much.
+        As for `exponential_mechanism`, with the same errors. A broken promise of `monotonic` doubles epsilon here, too.
     noise : {"laplace", "exponential", "gumbel"}
         Law of the noise. "exponential" has the smallest error: except for ties it is permute-and-flip. "gumbel" is the
         exponential mechanism.
@@ -86,7 +86,7 @@ def report_noisy_max(
     words = RandomWords(seed)
     noisy = steps + draw_noise(law, len(steps), words)
     largest = np.flatnonzero(noisy == noisy.max())
-    return int(largest[words.below(len(largest))])  # as the first of a uniform order
+    return int(largest[words.below(len(largest))])  # the first of them in a uniform random order
 
 
 def draw_noise(
@@ -97,7 +97,7 @@ def draw_noise(
     Parameters
     ----------
     law : DiscreteLaplace or DiscreteExponential
-        A law of a scale above 0.
+        Law of each draw, with a scale above 0.
     count : int
         Number of draws; at least 1.
     words : RandomWords
@@ -119,7 +119,7 @@ def draw_noise(
 class Ranking:
     """The candidates in order of their noisy scores; ties are in a uniform random order that ignores the data.
 
-    A ranking is not private by itself. The private selections that use it rely on this order and on these gaps.
+    A ranking is not private by itself. The privacy of the selections that use it depends on this order and on `gaps`.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Ranking:
     order : ndarray of int64, shape (n,)
         Indices, best first.
     noisy : ndarray of int64, shape (n,)
-        Noisy scores in that order.
+        Noisy scores, largest first.
     """
 
     def __init__(self, noisy: npt.NDArray[np.int64], words: RandomWords) -> None:

@@ -1,4 +1,4 @@
-"""Permute-and-flip, in one round or several: one round is never worse than the exponential mechanism's."""
+"""Permute-and-flip, in one round or several; one round is never worse than one of the exponential mechanism."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def permute_and_flip(
     Notes
     -----
     With ``D`` the sensitivity and ``e`` epsilon, the coin of a candidate with score ``q`` falls heads with probability
-    ``exp(e (q - max q) / (2D))``, or ``exp(e (q - max q) / D)`` for monotonic scores. That of the best candidate always
-    falls heads. The coins are exact.
+    ``exp(e (q - max q) / (2D))``, or ``exp(e (q - max q) / D)`` for monotonic scores. So the best candidate's coin
+    always falls heads. The coins are exact.
 
     References
     ----------

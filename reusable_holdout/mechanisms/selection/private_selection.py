@@ -14,7 +14,7 @@ from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWord
 
 __all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
 
-_DIGITS_SLACK = 60  # decimal digits that a shape or a logarithm near 0, and the runs, may lose
+_DIGITS_SLACK = 60  # decimal digits that may be lost to a shape or a logarithm near 0, and to many runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def private_selection(
     if not len(candidates):
         raise InputError("a selection needs at least one candidate; got none")
     each = repetitions.epsilon_each(epsilon)
-    repetitions.delta_each(delta)  # refuses what is out of range
+    repetitions.delta_each(delta)  # raises InputError if delta is out of range
     words = RandomWords(seed)
     best: PrivateSelection | None = None
     for _ in range(draw_repetitions(repetitions, words)):
@@ -116,7 +116,7 @@ def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
     Parameters
     ----------
     law : Repetitions
-        Distribution of the number of runs; its parameters are the exact values of their floats.
+        Distribution of the number of runs; the floats that are its parameters stand for their exact values.
     words : RandomWords
         Source of the bits.
 
@@ -134,7 +134,7 @@ def draw_repetitions(law: Repetitions, words: RandomWords) -> int:
 
 
 def _passed(law: Repetitions, number: Digits) -> int | None:
-    """Find the smallest number of runs whose distribution function exceeds a number; None if more digits are needed."""
+    """Find the smallest run count at which the distribution function exceeds `number`; None if digits are missing."""
     precision = number.bits + _DIGITS_SLACK
     context = decimal.Context(prec=precision, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     with decimal.localcontext(context):

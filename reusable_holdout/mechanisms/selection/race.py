@@ -24,8 +24,8 @@ __all__ = ["first_rings"]
 
 _WORD_BITS = 64
 _DOUBT = 1e-12  # relative; the bounds below err by less than a hundredth of it
-_INTERVAL_SLACK = 4.0  # by the derivative in `_log_ring_bounds`
-_NATS_SLACK = 64.0  # the log of a time of 64 bits is smaller
+_INTERVAL_SLACK = 4.0  # follows from the derivative in `_log_ring_bounds`
+_NATS_SLACK = 64.0  # ln(-ln(1-V)) is nearer to 0 for every V of 64 bits
 _FAR = 1e290  # larger exponents have only a lower bound, so that no bound overflows
 
 

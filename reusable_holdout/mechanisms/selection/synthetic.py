@@ -18,14 +18,14 @@ from reusable_holdout.mechanisms.selection.race import first_rings
 __all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
 
 _MOST_CANDIDATES = 2_000_000
-_MOST_NATS = 50.0  # largest log of their number at which they are counted
+_MOST_NATS = 50.0  # candidates are counted exactly if the log of their number is below this
 _UNIT = 2**20  # values of queries are rounded to multiples of 1/_UNIT, which costs accuracy, not privacy
-_WIDE = decimal.Context(prec=6, Emax=decimal.MAX_EMAX)  # of numbers in messages
+_WIDE = decimal.Context(prec=6, Emax=decimal.MAX_EMAX)  # for numbers in messages
 _MOST_PRODUCT = 2**42  # rows times size, so that products with _UNIT fit int64
 
 
 class _Question(NamedTuple):
-    """A histogram of the rows, shape (cells,), and the queries in units, shape (queries, cells)."""
+    """The histogram of the rows, shape (cells,), and the queries in multiples of 1/_UNIT, shape (queries, cells)."""
 
     counts: npt.NDArray[np.int64]
     queries: npt.NDArray[np.int64]
@@ -58,7 +58,7 @@ def synthetic_data(
     accuracy : float, optional
         Error of the best synthetic database, in (0, 1]; `synthetic_size` turns it into a size. Give this or `size`.
     size : int, optional
-        Rows ``m`` of the synthetic database; at least 1.
+        Number ``m`` of rows of the synthetic database; at least 1.
     seed : int, optional
         Seed for a reproducible draw, which protects nobody. By default the draw is unpredictable.
 
@@ -99,7 +99,7 @@ def synthetic_data(
     deviations = _deviations(question, chosen_size)
     # One row moves a deviation, in its unit 1/(n m _UNIT), by at most m times the widest query's range.
     span = int(np.ptp(question.queries, axis=1).max())
-    rate = Fraction(epsilon) / (2 * chosen_size * (span or _UNIT))  # without a span nothing deviates
+    rate = Fraction(epsilon) / (2 * chosen_size * (span or _UNIT))  # without a span all deviations are 0
     drawn = first_rings(deviations - deviations.min(), rate, 1, RandomWords(seed))
     return _candidate(int(drawn[0]), chosen_size, question.counts.size)
 
@@ -107,8 +107,8 @@ def synthetic_data(
 def synthetic_size(*, queries: int, accuracy: float) -> int:
     """Compute the number of synthetic rows that can answer all queries within an accuracy.
 
-    For every data set of any size, some multiset of so many of its rows answers all queries with values in [0, 1]
-    within `accuracy`.
+    Every data set, however large, has a multiset of this many of its rows on which the answer of every query with
+    values in [0, 1] differs from the answer on the data set by at most `accuracy`.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def synthetic_size(*, queries: int, accuracy: float) -> int:
 
     Notes
     -----
-    ``ceil(ln(2 |Q|) / (2 a^2))``: the expected largest error of ``m`` random rows is at most ``sqrt(ln(2 |Q|) / (2
-    m))``, by Hoeffding's lemma for the ``2 |Q|`` signed errors. The source's ``ln |Q| / a^2`` is larger for more than
-    two queries, and no size at all for one.
+    It is ``ceil(ln(2 |Q|) / (2 a^2))``: the expected largest error of ``m`` random rows is at most ``sqrt(ln(2 |Q|) /
+    (2 m))``, by Hoeffding's lemma for the ``2 |Q|`` signed errors. The size ``ln |Q| / a^2`` in [1]_ is larger for more
+    than two queries, and useless for one query, where it is 0.
 
     References
     ----------
@@ -149,17 +149,17 @@ def synthetic_accuracy(
 ) -> float:
     """Bound the error of every query on the synthetic database.
 
-    With probability ``1 - beta`` every query's answer on a database drawn by `synthetic_data` is within the result of
-    its answer on the private rows.
+    With probability ``1 - beta`` every query's answers on the private rows and on a database drawn by `synthetic_data`
+    differ by at most the result.
 
     Parameters
     ----------
     rows : int
-        Private rows ``n``; at least 1.
+        Number ``n`` of private rows; at least 1.
     queries, cells : int
         Numbers of queries and of cells of the domain; at least 1.
     size : int
-        Synthetic rows ``m``; at least 1.
+        Number ``m`` of synthetic rows; at least 1.
     epsilon
         As for `synthetic_data`.
     beta : float
@@ -172,8 +172,8 @@ def synthetic_accuracy(
 
     Notes
     -----
-    ``sqrt(ln(2 |Q|) / (2 m)) + 2 (ln C(cells + m - 1, m) + ln(1/beta)) / (n e)``, and 2**-20 for the rounding of query
-    values. The first term is the error of the best candidate, the second the loss of the draw against it.
+    It is ``sqrt(ln(2 |Q|) / (2 m)) + 2 (ln C(cells + m - 1, m) + ln(1/beta)) / (n e)``, plus 2**-20 as query values
+    are rounded. The first term is the best database's error, the second how much larger the drawn one's may be.
 
     References
     ----------
@@ -227,11 +227,11 @@ def _question(rows: npt.ArrayLike, queries: npt.ArrayLike) -> _Question:
         raise InputError("a query's values lie in [0, 1]; got others; rescale them")
     cells = np.asarray(rows)
     if cells.ndim != 1 or not cells.size:
-        raise InputError(f"rows is a list of cells, at least one; got shape {cells.shape}")
+        raise InputError(f"rows is a list of cell numbers, at least one; got shape {cells.shape}")
     # The message tells no more, for the cells are private.
     if cells.dtype.kind not in "iu" or cells.min() < 0 or cells.max() >= values.shape[1]:
         raise InputError(
-            f"each row is an integer from 0 to {values.shape[1] - 1}, its cell; got something else"
+            f"each row is its cell's number, an integer from 0 to {values.shape[1] - 1}; got something else"
         )
     counts = np.bincount(cells.astype(np.int64), minlength=values.shape[1]).astype(np.int64)
     return _Question(counts, np.rint(values * _UNIT).astype(np.int64))
@@ -250,8 +250,8 @@ def _deviations(question: _Question, size: int) -> npt.NDArray[np.int64]:
 def _sums(values: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
     """Add up values over every multiset of cells, in colexicographic order.
 
-    A multiset whose largest cell is ``k`` is a multiset that is one smaller, of cells up to ``k``, with ``k`` added.
-    The smaller ones come first in their own order.
+    A multiset with largest cell ``k`` consists of ``k`` and a multiset that has one element less and no cell above
+    ``k``. In the order of all multisets with one element less, those without a cell above ``k`` come first.
     """
     sums = np.zeros_like(values)
     for level in range(1, size + 1):

@@ -56,10 +56,10 @@ class TopK:
 
     @property
     def tightest(self) -> Selection | None:
-        """Name of the selection that releases as many candidates and scores with the least noise at this guarantee.
+        """Name of the selection with the least noise that releases equally many candidates and scores.
 
-        It is the first row of `compare_selections` with answers; `select_then_measure` runs it. It depends only on the
-        request, and not on scores. It is None if there is no request.
+        Its guarantee is the same. It is the first row of `compare_selections` with answers; `select_then_measure` runs
+        it. It depends only on the request, and not on scores. It is None if there is no request.
         """
         if self.request is None:
             return None
@@ -109,8 +109,8 @@ def one_shot_top_k(
     epsilon, delta : float
         Privacy parameters of the whole selection; delta in [0, 1). With delta 0 the noise grows with n, and
         `noisy_top_k_gaps` is better unless ``n <= 2k``. If k is small, or only the order is wanted, other selections
-        have far less noise: to select one of many at epsilon 1 and delta 1e-6 they need scales of 4 and 2 in place of
-        32.1. `compare_selections` lists them, `TopK.tightest` names the best, and `select_then_measure` runs it.
+        have far less noise. For one of many at epsilon 1 and delta 1e-6 they need scales of 4 to select and 2 for the
+        score, not 32.1. `compare_selections` lists them, `TopK.tightest` names the best; `select_then_measure` runs it.
     sensitivity : float
         Largest change of one score when one row is replaced, in the scores' unit. Ignored with `algorithm`.
     stop_gap : float, optional
@@ -118,7 +118,7 @@ def one_shot_top_k(
         scores' unit; above 0. Then at most `k` are published, and the noise is that of `k`.
     stop : Callable[[TopK], bool], optional
         Any other stopping rule. It takes the candidates published so far, best first, and returns True to stop there.
-        It is called after each candidate, and may use nothing else. The noise is again that of `k`.
+        It is called after each candidate, and may use nothing but its argument. The noise is again that of `k`.
     algorithm : Callable[[candidate, float], (found, score)], optional
         A private algorithm in place of Laplace noise. It takes a candidate and an epsilon ``e0``, runs on the private
         data with fresh randomness, and returns a result (such as a model) and a score, which together are
@@ -233,7 +233,7 @@ def noisy_top_k_gaps(
     Parameters
     ----------
     scores, epsilon, sensitivity, monotonic, seed
-        As for `exponential_mechanism`, with the same errors; the promise halves the noise.
+        As for `exponential_mechanism`, with the same errors; the promise `monotonic` halves the noise.
     k : int
         Candidates to publish; at least 1, less than n.
 

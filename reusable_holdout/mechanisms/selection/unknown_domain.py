@@ -32,8 +32,8 @@ class UnknownDomainTop(Generic[Item]):
     items : tuple
         The items, best first.
     complete : bool
-        True if there are as many items as were asked for. If not, the selection stopped at its lower limit, "bottom":
-        there may be no more items, or they are so rare that naming them would reveal a row.
+        True if `count` items were chosen. If not, the selection stopped at its lower limit, "bottom": there may be no
+        more items, or they are so rare that naming them would reveal a row.
     """
 
     items: tuple[Item, ...]
@@ -67,9 +67,9 @@ def unknown_domain_top(
     epsilon, delta : float
         Privacy parameters of the whole selection; epsilon finite and above 0, delta in (0, 1).
     known : int
-        Number of largest scores that are candidates; at least `count`. The next largest score fixes the lower limit,
-        "bottom", at which the selection stops. With a larger number more items can be chosen, and the bottom lies
-        lower. Several times `count` is a good choice.
+        Number of candidates, which are the items with the largest scores; at least `count`. The next largest score
+        fixes the lower limit, "bottom", at which the selection stops. With a larger number more items can be chosen,
+        and the bottom lies lower. Several times `count` is a good choice.
     items_per_row : int, optional
         Largest number of items whose scores change when one row is replaced; at least 1. By default it is unlimited.
     sensitivity, seed
@@ -81,7 +81,7 @@ def unknown_domain_top(
     Returns
     -------
     UnknownDomainTop
-        The items, best first, and whether there are as many as were asked for.
+        The items, best first, and whether `count` of them were chosen.
 
     Raises
     ------
@@ -124,12 +124,10 @@ def unknown_domain_top(
         items_per_row=items_per_row,
         monotonic=monotonic,
     )
-    # A placeholder of score 0 makes a row of an empty mapping; it is dropped with all others of score 0.
+    # With a placeholder of score 0 an empty mapping is valid input; it is dropped with all items of score 0.
     grid, steps = candidates_on_grid([0.0, *scores.values()], epsilon=epsilon, sensitivity=sensitivity)
     if (steps < 0).any():
-        raise InputError(
-            "the scores of items of an unknown domain are at least 0; got others; nothing was chosen"
-        )
+        raise InputError("every item's score must be at least 0; got a negative score; nothing was chosen")
     words = RandomWords(seed)
     shuffled = words.permutation(len(steps))
     order = shuffled[np.argsort(-steps[shuffled], kind="stable")]
@@ -156,7 +154,7 @@ def unknown_domain_margin(
 ) -> float:
     """Compute how far the bottom of `unknown_domain_top` lies above the largest score after the `known` ones.
 
-    An item whose score is not so far above that score is rarely chosen.
+    An item whose score is above that score by less than this distance is rarely chosen.
 
     Parameters
     ----------
@@ -176,7 +174,7 @@ def unknown_domain_margin(
     Notes
     -----
     It is ``m + ln(2 min(known, items_per_row) (1 + exp(epsilon)) / delta) / r``, with ``m = 1`` for monotonic scores
-    and otherwise 2, and ``r`` the factor in the exponent of a score in units of the sensitivity.
+    and otherwise 2. A score in units of the sensitivity is multiplied by ``r`` in the exponent.
 
     Examples
     --------
@@ -199,7 +197,7 @@ def _rate(count: int, *, epsilon: float, delta: float, sensitivity: int, monoton
 
 def _check(*, count: int, known: int, items_per_row: int | None, delta: float) -> None:
     if not 1 <= count <= known:
-        raise InputError(f"count is at least 1 and at most known, {known}; got {count}")
+        raise InputError(f"count is at least 1 and at most the argument known, {known}; got {count}")
     if items_per_row is not None and items_per_row < 1:
         raise InputError(f"items_per_row is at least 1, or None; got {items_per_row}")
     if not 0 < delta < 1:

@@ -34,7 +34,7 @@ def reach_of(law: Law, threshold: float, query: float, probability: float) -> fl
     >>> round(reach_of("laplace", 0.0, 4.0, 0.05), 3)  # 4 ln(20)
     11.983
     """
-    # At half of it either noise alone has at most half the probability.
+    # Either noise alone exceeds half of `high` with at most half of the probability.
     high = 4 * (threshold + query) * (math.log(2) - math.log(probability))
     return smallest_between(
         lambda distance: tail_of(law, threshold, query, distance) <= probability, 0.0, high
@@ -55,9 +55,9 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
     -----
     For Laplace noise of scales ``b1 <= b2`` it is ``(b2^2 exp(-t/b2) - b1^2 exp(-t/b1)) / (b2^2 - b1^2)``. This equals
     ``exp(-u) (1 + r u / (1+r) (1 - exp(-x))/x)`` with ``r = b1/b2``, ``u = t/b2`` and ``x = u (1-r) / r``, a form in
-    which no digits cancel. For exponential noise of scales ``b1`` (threshold) and ``b2`` (query) the two sides have
-    ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where the exponents are negative, and
-    otherwise one minus the probability of the opposite event.
+    which no digits cancel. For exponential noise of scales ``b1`` (threshold) and ``b2`` (query) it is the sum over
+    both sides, ``b2/(b1+b2) exp(-(t+b2-b1)/b2)`` and ``b1/(b1+b2) exp(-(t+b1-b2)/b1)`` where the exponents are
+    negative, and otherwise one minus the probability of the opposite event.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def tail_of(law: Law, threshold: float, query: float, distance: float) -> float:
             threshold, query, distance - shift
         )
     small, large = sorted((threshold, query))
-    share, far = small / large, distance / large  # of scales however large or small
+    share, far = small / large, distance / large  # ratios work for very large and very small scales
     if not share:
         return math.exp(-far)
     ratio = float(special.exprel(-far * (1 - share) / share))

@@ -127,7 +127,7 @@ class RealStream:
         return None if released is None else self._grid.real(released)
 
     def _compared(self, value: float, threshold: float | None, *, less_threshold: bool) -> float | None:
-        """Answer one query by the noisy value that was compared, or by its distance from the noisy threshold."""
+        """Answer one query: return the compared noisy value, or its gap to the noisy threshold; None if below."""
         found = self._compare(value, threshold)
         if found is None:
             return None
@@ -185,17 +185,17 @@ class RealStream:
         In a comparison the noises of threshold and query may each take half of it; an answer's noise may take all of
         it. Three grid steps are added for the rounding of value and threshold, and because noise is discrete.
         """
-        # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
+        # Exponential noise is at most one scale below its mean, which a log of at least one covers.
         log_failure = max(1.0, math.log(queries) + math.log(self._events * self._core.charges / beta))
         scale = max(2 * self.scales.query, 2 * self.scales.threshold, self.scales.answer)
         return math.ceil(scale * Fraction(log_failure)) + 3
 
 
 class YesNoStream(RealStream):
-    """A stream that answers for each query if it is above its threshold."""
+    """A stream that answers whether each query is above its threshold."""
 
     def ask(self, value: float, *, threshold: float | None = None) -> bool:
-        """Return True if a query is above its threshold, with noise.
+        """Return True if a query is above its threshold after noise is added.
 
         A query above its threshold costs one charge; others cost nothing.
 
@@ -218,7 +218,7 @@ class YesNoStream(RealStream):
     def ask_many(
         self, values: npt.ArrayLike, thresholds: npt.ArrayLike | None = None
     ) -> npt.NDArray[np.bool_]:
-        """Return for each of many queries if it is above its threshold: `ask` for each, up to the last charge.
+        """Return whether each of many queries is above its threshold, as `ask` would, up to the last charge.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ def retraversal(
     sensitivity: float = 1.0,
     seed: int | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Select `charges` queries above a threshold; queries that were not selected are asked again.
+    """Select up to `charges` queries above a threshold; queries that were not selected are asked again.
 
     The selection is epsilon-differentially private: it is one `StandardSVT` stream in which a query may occur more than
     once. Queries below the threshold cost nothing, so they can be asked again. Therefore the threshold can be raised,
@@ -60,8 +60,8 @@ def retraversal(
     Raises
     ------
     InputError
-        If a parameter is out of range, a value is NaN or beyond 2**60 grid steps, or thresholds are neither one nor as
-        many as the values.
+        If a parameter is out of range, a value is NaN or beyond 2**60 grid steps, or `threshold` is neither one number
+        nor one number for each value.
 
     References
     ----------

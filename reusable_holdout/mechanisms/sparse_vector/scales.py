@@ -1,4 +1,4 @@
-"""The noise scales of the sparse vector streams: each divides one epsilon among its noises."""
+"""The noise scales of the sparse vector streams; each stream divides its epsilon among its noises."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def sparse_scales(
     epsilon, delta : float
         Privacy parameters of the whole stream.
     composition : {"advanced", "optimal"}
-        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
+        Theorem for the composition of rounds if delta is above 0: the book's [1]_, or the best possible.
     ratio : float, optional
         The queries' part of a round's epsilon divided by the threshold's part, above 0. The book's ratio is 1; None
         stands for the ratio with the least noise, `optimal_ratio` of one charge.
@@ -116,7 +116,7 @@ def numeric_sparse_scales(
     Let ``e`` be epsilon and ``d`` delta. Let ``s(x) = 2c/x``, or ``sqrt(32 c ln(2/d))/x`` with delta above 0. The
     scales are ``s(e1)`` for the threshold, ``2 s(e1)`` for queries and ``s(e2)`` for answers, times the sensitivity.
     "lecture" means ``e1 = 8e/9, e2 = 2e/9``. "book" means ``e1 = sqrt(512) e / (sqrt(512)+1)``, ``e2 = 2e /
-    (sqrt(512)+1)``, where the ``e`` in ``e2`` is missing in the book's text. With delta 0 both are the lecture's.
+    (sqrt(512)+1)``, where the ``e`` in ``e2`` is missing in the book's text. With delta 0 both mean the lecture's.
 
     With optimal composition a round has epsilon ``e0``, of which the comparison takes ``8/9`` and the number ``1/9``.
     The scales are ``9/(4 e0)`` for the threshold, twice that for queries, and ``9/e0`` for answers. At epsilon 1, delta
@@ -188,7 +188,7 @@ def standard_svt_scales(
     """
     check_privacy(charges=charges, epsilon=epsilon, delta=0.0)
     if not 0 <= answers < epsilon:
-        raise InputError(f"answers must be a part of epsilon, between 0 and {epsilon}; got {answers}")
+        raise InputError(f"answers must be a part of epsilon, from 0 to below {epsilon}; got {answers}")
     comparisons = Fraction(epsilon) - Fraction(answers)
     threshold, query = _divided(comparisons, charges=charges, ratio=ratio, monotonic=monotonic)
     answer = charges / Fraction(answers) if answers else Fraction(0)
@@ -226,7 +226,7 @@ def _divided(
     if ratio is None:
         ratio = optimal_ratio(charges=charges, monotonic=monotonic)
     if not (math.isfinite(ratio) and ratio > 0):
-        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; None for the best one")
+        raise InputError(f"the ratio e2/e1 is finite and above 0; got {ratio}; pass None for the best ratio")
     first = budget / (1 + Fraction(ratio))
     return 1 / first, (charges if monotonic else 2 * charges) / (budget - first)
 
@@ -267,7 +267,7 @@ def composed_scale(*, charges: int, epsilon: float, delta: float) -> Fraction:
     each = epsilon / math.sqrt(8 * charges * log_inverse)
     if each > 1 or charges * each * math.expm1(each) > epsilon / 2:
         raise InputError(
-            f"with delta > 0 the noise follows from advanced composition, which needs a smaller epsilon or "
+            f"with delta > 0 the noise is computed by advanced composition, which needs a smaller epsilon or "
             f"delta; got epsilon {epsilon}, delta {delta} for {charges} charges; use delta=0"
         )
     return Fraction(math.sqrt(32 * charges * log_inverse)) / Fraction(epsilon) * _ROUND_UP

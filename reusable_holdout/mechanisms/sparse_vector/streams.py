@@ -1,4 +1,4 @@
-"""The sparse vector streams on real numbers: each is its noise scales, and what it releases for a charge."""
+"""Sparse vector streams on real numbers; they differ in their noise scales, and in what a charge releases."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["AboveThreshold", "ConditionalStream", "NumericSparse", "Sparse", "St
 
 
 class Sparse(YesNoStream):
-    """A stream that answers whether each query is above a threshold, and halts after `charges` queries that are.
+    """A stream that answers whether each query is above a threshold, and halts after `charges` queries above it.
 
     The whole stream of answers is (epsilon, delta)-differentially private, however long it is.
 
@@ -41,7 +41,7 @@ class Sparse(YesNoStream):
     delta : float
         Delta of the whole stream, in [0, 1). If it is above 0, many charges need less noise.
     composition : {"advanced", "optimal"}
-        The composition of rounds if delta is above 0: the book's theorem, or the best possible.
+        Theorem for the composition of rounds if delta is above 0: the book's [1]_, or the best possible [2]_.
     ratio : float, optional
         The queries' part of a round's epsilon divided by the threshold's part, above 0. The book's ratio is 1; None
         stands for the ratio with the least noise.
@@ -155,7 +155,7 @@ class NumericSparse(RealStream):
 
     With ``e`` epsilon, ``d`` delta and ``c`` charges, the accuracy is ``alpha = 9c (ln k + ln(4c/beta)) / e``, or ``9
     (ln k + ln(4c/beta)) sqrt(8 c ln(2/d)) / e`` with delta above 0. It is ``ln k + ln(4c/beta)`` times the larger of
-    four threshold scales and one answer scale. With the book's split the answers' noise is decisive, and ``alpha =
+    four threshold scales and one answer scale. With the book's split the latter is larger, and ``alpha =
     sqrt(8) (sqrt(512)+1) (ln k + ln(4c/beta)) sqrt(c ln(2/d)) / e``.
 
     References
@@ -233,7 +233,7 @@ class StandardSVT(YesNoStream):
     ratio : float, optional
         The queries' part of the remaining epsilon divided by the threshold's part; `optimal_ratio` by default.
     monotonic : bool
-        As for `Sparse`. If the promise is false, the stream costs up to ``e1 + 2 e2`` (see `standard_svt_scales`).
+        As for `Sparse`. If the promise is false, epsilon may be up to ``e1 + 2 e2 + e3`` (see `standard_svt_scales`).
 
     Notes
     -----
@@ -320,13 +320,13 @@ class StandardSVT(YesNoStream):
         True
         """
         if not self.scales.answer:
-            raise InputError("a value needs a part of epsilon: answers is above 0; got 0; use ask or ask_gap")
+            raise InputError("make the stream with answers above 0 to get values; got 0; or use ask")
         return self._value(value, threshold)
 
     def _reach(self, queries: int, beta: float) -> int:
         scales = self.scales
         log_parts = math.log((3 if scales.answer else 2) / beta)
-        # Exponential noise lies below its mean by less than a scale: a log of at least one covers it.
+        # Exponential noise is at most one scale below its mean, which a log of at least one covers.
         held = scales.threshold * Fraction(max(1.0, log_parts))
         comparison = held + scales.query * Fraction(max(1.0, log_parts + math.log(queries)))
         answer = scales.answer * Fraction(log_parts + math.log(self._core.charges))

@@ -46,7 +46,7 @@ class Interaction(ABC):
         self._running = False
 
     def __reduce__(self) -> NoReturn:
-        raise HandleError("an interaction cannot be pickled or copied: a copy would carry its own budget")
+        raise HandleError("an interaction cannot be pickled or copied: a copy would spend its budget again")
 
     @property
     def delta_left(self) -> float:
@@ -65,7 +65,7 @@ class Interaction(ABC):
             raise InputError(f"a call's delta lies in [0, 1); got {delta}; nothing was run")
         if Fraction(delta) > self._delta_left:
             raise BudgetError(
-                f"the deltas of all calls add up to at most {float(self._calls_delta)} here (calls_delta), of which "
+                f"the deltas of all calls add up to at most {float(self._calls_delta)} here (calls_delta); "
                 f"{self.delta_left} is left; got {delta}; nothing was run"
             )
         self._delta_left -= Fraction(delta)

@@ -29,8 +29,8 @@ def boundary_wrapper(weights: Sequence[int | Fraction], *, seed: int | None = No
     Parameters
     ----------
     weights : Sequence[int or Fraction], shape (outcomes,)
-        The algorithm's outcome distribution on the private data, up to a positive factor. Exact, so no floats:
-        `exponential_weights` gives those of the exponential mechanism.
+        The algorithm's outcome distribution on the private data, up to a positive factor. Floats are refused, because
+        they are rounded. `exponential_weights` gives the weights of the exponential mechanism.
     seed : int, optional
         Seed for a reproducible choice, which protects nobody. By default the choice is unpredictable. Give every call
         of a sequence a seed of its own.
@@ -135,7 +135,7 @@ def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon:
     votes : Sequence[int], shape (outcomes,)
         Votes for each outcome on the private data.
     threshold : int
-        Number of votes of the foremost outcome at which an outcome is likelier than "low".
+        Number of votes. If the outcome with the most votes has at least this number, "low" is less likely than not.
     epsilon : float
         Privacy parameter of one draw; finite, > 0.
 
@@ -183,7 +183,7 @@ def exponential_weights_or_low(votes: Sequence[int], *, threshold: int, epsilon:
     ratio = _ratio(Fraction(epsilon) / 2)
     above = int(max(votes)) - int(threshold)
     steps = above + 1 if above >= 0 else -above
-    far = ratio**steps  # a**steps, and below it 1 + a, both in units of 2**(-64 steps)
+    far = ratio**steps  # a**steps; `rest` is 1 + a - a**steps; both are in units of 2**(-64 steps)
     rest = (1 << _DIGITS * steps) + (ratio << _DIGITS * (steps - 1)) - far
     low, high = (far, rest) if above >= 0 else (rest, far)
     return [*(high * weight for weight in outcomes), low * sum(outcomes)]
@@ -200,7 +200,7 @@ def _integers(weights: Sequence[int | Fraction]) -> list[int]:
         raise InputError("there is at least one weight; got none; nothing was drawn")
     if not all(isinstance(weight, int | np.integer | Fraction) for weight in weights):
         raise InputError(
-            "weights are integers or Fractions, for a rounded probability is not private; got another type; "
+            "weights are integers or Fractions, because a rounded probability is not private; got another type; "
             "nothing was drawn"
         )
     exact = [weight if isinstance(weight, Fraction) else Fraction(int(weight)) for weight in weights]

@@ -36,11 +36,11 @@ class TargetCharging(TargetInteraction):
         Number ``k`` of targets of each call. The interaction halts when every target has been hit `charges` times, so
         you need not know beforehand which outcome will be rare. Delta is divided by ``k``.
     mean : Callable[[float], float], optional
-        Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets.
-        With `not_prior_mean` the noise is the least possible. Then `between` and `twice` are refused, because their
-        targets do not have that mean.
+        Takes the epsilon of one call and returns the smallest mean of the probability of a hit over two neighbouring
+        data sets. With `not_prior_mean` the noise is the least possible. Then `between` and `twice` are refused,
+        because their targets do not have that mean.
     gap : float, optional
-        Least distance of the two thresholds of `between`, in the query's unit; it lowers `q`. Without it `between`
+        Least distance between the two thresholds of `between`, in the query's unit; it lowers `q`. Without it `between`
         needs thresholds that are very far apart.
     seed : int, optional
         Seed for reproducible noise, which protects nobody. By default the noise is unpredictable.
@@ -99,17 +99,17 @@ class TargetCharging(TargetInteraction):
         return self._grid.step
 
     def not_prior(self, value: float, *priors: float, tolerance: float = 0.0) -> float:
-        """Answer with the prior, or else with the noisy value.
+        """Answer with the prior if the noisy value is near it, and otherwise with the noisy value.
 
-        It is free if the answer is the prior, and otherwise a hit.
+        The call is free if the answer is the prior, and otherwise a hit.
 
         Parameters
         ----------
         value : float
             The query's value on the private data.
         *priors : float
-            The expected values, one per target; finite. The answer is the first of them that the noisy value is near,
-            and a hit of the targets of the others.
+            The expected values, one per target; finite. The answer is the first prior that the noisy value is near. It
+            hits the targets of all priors that differ from it.
         tolerance : float
             Largest distance at which the noisy value, a multiple of `step`, agrees with a prior; at least 0. With 0
             nearly every call is a hit.
@@ -132,7 +132,7 @@ class TargetCharging(TargetInteraction):
         """
         steps = self._steps(value)
         if len(priors) != len(self._hits) or not all(map(math.isfinite, priors)):
-            raise InputError(f"one finite prior for each of {len(self._hits)} targets; got {priors}")
+            raise InputError(f"give one finite prior for each of {len(self._hits)} targets; got {priors}")
         if not (math.isfinite(tolerance) and tolerance >= 0):
             raise InputError(f"a tolerance is finite and at least 0; got {tolerance}")
         self._admit_not_prior()
@@ -146,7 +146,7 @@ class TargetCharging(TargetInteraction):
     def above(self, value: float, threshold: float, *priors: bool) -> bool:
         """Return True if the noisy value is at least a threshold.
 
-        It is free if the answer is the prior, and otherwise a hit.
+        The call is free if the answer is the prior, and otherwise a hit.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class TargetCharging(TargetInteraction):
         steps = self._steps(value)
         named = priors or (False,)
         if len(named) != len(self._hits):
-            raise InputError(f"one prior answer for each of {len(self._hits)} targets; got {len(named)}")
+            raise InputError(f"give one prior answer for each of {len(self._hits)} targets; got {len(named)}")
         if not math.isfinite(threshold):
             raise InputError(f"a threshold is a finite number; got {threshold}")
         least, _ = self._region(threshold, math.inf)
@@ -220,7 +220,7 @@ class TargetCharging(TargetInteraction):
     ) -> float | None:
         """Release the noisy value if it lies in a region.
 
-        It is a hit if the value is released, and otherwise free.
+        The call is a hit if the value is released, and otherwise free.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class TargetCharging(TargetInteraction):
         Returns
         -------
         float or None
-            The noisy value, or None if it lies elsewhere.
+            The noisy value, or None if it lies outside the region.
 
         References
         ----------
@@ -252,9 +252,9 @@ class TargetCharging(TargetInteraction):
         return self._release(noisy, region, name)
 
     def revise(self, name: str, *, low: float = -math.inf, high: float = math.inf) -> float | None:
-        """Release a value that was kept, if it lies in a wider region than before.
+        """Release a value that `conditional_release` kept, if it lies in a new, wider region.
 
-        It is a hit if the value is released, and otherwise free.
+        The call is a hit if the value is released, and otherwise free.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class TargetCharging(TargetInteraction):
         Returns
         -------
         float or None
-            The noisy value, or None if it still lies elsewhere.
+            The noisy value, or None if it lies outside the new region, too.
 
         Raises
         ------
@@ -297,7 +297,7 @@ class TargetCharging(TargetInteraction):
         noisy, least, most = self._stored[name]
         region = self._region(low, high)
         if region[0] > least or region[1] < most:
-            raise InputError(f"a revised region contains the one before it; got {low} to {high}")
+            raise InputError(f"a revised region must contain the region before it; got {low} to {high}")
         self._admit_not_prior()
         self._stored[name] = (noisy, *region)
         return self._release(noisy, region, name)

@@ -79,7 +79,7 @@ class IndividualCharging:
         return f"IndividualCharging(epsilon_each={self._epsilon_each})"
 
     def __reduce__(self) -> NoReturn:
-        raise HandleError("an interaction cannot be pickled or copied: a copy would carry its own budget")
+        raise HandleError("an interaction cannot be pickled or copied: a copy would spend its budget again")
 
     @property
     def epsilon_each(self) -> float:

@@ -28,14 +28,14 @@ class TargetInteraction(Interaction):
     epsilon, delta : float
         Privacy parameters of the whole interaction; epsilon finite and above 0, delta in (0, 1).
     targets : int
-        Number ``k`` of targets of each call; it halts when every target has been hit `charges` times.
+        Number ``k`` of targets of each call; the interaction halts when each was hit `charges` times.
     q : Callable[[float], float]
         Takes the epsilon of one call and returns the smallest probability of a hit. Calls with a smaller one are
         refused.
     mean : Callable[[float], float], optional
         Takes the epsilon of one call and returns the smallest mean of this probability over two neighbouring data sets.
-        If it is known, the cost depends on it alone. Calls with a smaller mean are refused; the mean of a call that
-        states none is its q.
+        If it is known, the cost depends on it alone. Calls with a smaller mean are refused; a call that states no
+        mean is taken to have its q as the mean.
     calls_delta : float
         Part of `delta` that is set aside for calls that are only approximately private: the largest sum of the deltas
         of all calls, hits or not. At least 0, less than ``delta / targets``.
@@ -172,7 +172,7 @@ class TargetInteraction(Interaction):
         algorithm : Callable[[], Outcome]
             Runs on the private data, with fresh randomness.
         condition : Callable[[Outcome], bool]
-            Returns True to release an outcome; a function of the outcome and of earlier releases.
+            Returns True to release an outcome. It may depend on the outcome and on earlier releases only.
         epsilon, delta : float
             The algorithm's privacy parameters; epsilon at most `epsilon_each`, or half of it with a name.
         name : str, optional
@@ -224,7 +224,7 @@ class TargetInteraction(Interaction):
         name : str
             The name given to `release_if`.
         condition : Callable[[Outcome], bool]
-            Returns True to release the outcome; a function of the outcome and of earlier releases.
+            Returns True to release the outcome. It may depend on the outcome and on earlier releases only.
 
         Returns
         -------
@@ -310,11 +310,11 @@ class TargetInteraction(Interaction):
         """
         if not 0 < epsilon <= self._epsilon_each:
             raise InputError(
-                f"a call is at most {self._epsilon_each}-private; got {epsilon}; nothing was run"
+                f"a call's epsilon is above 0 and at most {self._epsilon_each}; got {epsilon}; nothing was run"
             )
         chance = q if mean is None else mean
         if not 0 < q <= chance <= 1:
-            raise InputError(f"q lies in (0, 1], its mean between q and 1; got {q}, {mean}; nothing was run")
+            raise InputError(f"q lies in (0, 1], mean between q and 1; got {q}, {mean}; nothing was run")
         self._admit(q, chance)
         self._spend(delta)
         return self._run(algorithm, lambda outcome: self._truths(hit(outcome)))
@@ -324,7 +324,7 @@ class TargetInteraction(Interaction):
         if not isinstance(found, Sequence):
             return [bool(found)] * len(self._hits)
         if len(found) != len(self._hits):
-            raise InputError(f"hit gives one truth for each of {len(self._hits)} targets; all were charged")
+            raise InputError(f"hit gives one bool for each of {len(self._hits)} targets; all were charged")
         return list(map(bool, found))
 
     def _run_not_prior(
@@ -335,13 +335,13 @@ class TargetInteraction(Interaction):
         return self.run(call, hit=lambda pair: pair[0], epsilon=epsilon, delta=delta, **target)[1]
 
     def _check_name(self, name: str, epsilon: float) -> None:
-        """Take a new name for an outcome that may be kept."""
+        """Refuse a name that was used before, or an epsilon too large for a revision; otherwise take the name."""
         if name in self._named:
             raise InputError(f"each name is used once; got {name!r} again; revise it, or use another name")
         if not 2 * epsilon <= self._epsilon_each:
             raise InputError(
-                f"an outcome that may be revised is at most {self._epsilon_each / 2}-private, for a revision costs "
-                f"twice that; got {epsilon}; nothing was run"
+                f"with a name, epsilon is at most {self._epsilon_each / 2}, because a later revision costs twice "
+                f"epsilon; got {epsilon}; nothing was run"
             )
         self._named.add(name)
 
@@ -349,11 +349,11 @@ class TargetInteraction(Interaction):
         """Refuse a call that the interaction cannot pay for."""
         self._check_idle()
         if self.halted:
-            raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call can be")
+            raise BudgetError(f"all {self._charges} charges are spent; nothing was answered; no call is left")
         for name, least, told in (("q", self._q, q), ("mean", self._mean, mean)):
             if told < least:
                 raise InputError(
-                    f"a call's target has a {name} of at least {least} here; got {told}; nothing was answered; make an "
+                    f"a call must have a {name} of at least {least} here; got {told}; nothing was answered; make an "
                     f"interaction with a smaller {name} or gap"
                 )
 

@@ -17,11 +17,11 @@ Outcome = TypeVar("Outcome")
 
 
 class MixedInteraction(Interaction):
-    """An interaction of private algorithms, one after another, that pays for each hit by its epsilon and q.
+    """An interaction that runs private algorithms in turn; the cost of a hit depends on its call's epsilon and q.
 
     All outcomes together are (epsilon, delta)-differentially private, however many algorithms are run and however
-    adaptively they, their epsilons and their targets are chosen. If all calls are alike, `TargetInteraction` affords
-    more of them.
+    adaptively they, their epsilons and their targets are chosen. If all calls have the same
+    epsilon and q, `TargetInteraction` can pay for more hits.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MixedInteraction(Interaction):
     Raises
     ------
     InputError
-        If a parameter is out of range, or no hit of the heaviest kind can be paid.
+        If a parameter is out of range, or a hit with the largest epsilon and the smallest q cannot be paid.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class MixedInteraction(Interaction):
         if self._weight < largest_epsilon / least:
             raise InputError(
                 f"epsilon {epsilon} and delta {delta} cannot pay for one hit of weight {largest_epsilon / least:.4g}; "
-                f"use calls of a smaller epsilon or a larger q"
+                f"use a smaller largest_epsilon or a larger smallest_q"
             )
         self._largest_epsilon, self._smallest_q = largest_epsilon, least
         self._left, self._weighed = Fraction(self._weight), Fraction(0)
@@ -141,7 +141,7 @@ class MixedInteraction(Interaction):
         """Return the weight of a call's hit, if the interaction can pay for it, and spend the call's delta."""
         if not 0 < epsilon <= self._largest_epsilon:
             raise InputError(
-                f"a call is at most {self._largest_epsilon}-private; got {epsilon}; nothing was run"
+                f"a call's epsilon is above 0 and at most {self._largest_epsilon}; got {epsilon}; nothing was run"
             )
         if not self._smallest_q <= q <= 1:
             raise InputError(f"q lies in [{self._smallest_q}, 1] here; got {q}; nothing was run")
@@ -149,7 +149,7 @@ class MixedInteraction(Interaction):
         weight = Fraction(epsilon) / Fraction(q)
         if weight > self._left:
             raise BudgetError(
-                f"a hit of this call weighs {float(weight):.6g}, {self.weight_left:.6g} is left of {self._weight:.6g}; "
+                f"a hit of this call costs {float(weight):.6g}; {self.weight_left:.6g} of {self._weight:.6g} is left; "
                 f"nothing was run; a call of a smaller epsilon or a larger q may still be possible"
             )
         self._spend(delta)

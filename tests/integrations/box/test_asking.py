@@ -105,7 +105,7 @@ def test_a_way_that_is_not_allowed_is_refused_and_one_that_is_allowed_is_answere
     for asked, words in (
         (
             lambda: far.gate(predictions(0.9), 0.5, guardrails={far: 0.5}),
-            "elsewhere has no guardrails, .* without",
+            "takes no guardrails, .* leave guardrails= out",
         ),
         (
             lambda: far.choose(predictions(0.9), [0.9]),
@@ -218,7 +218,7 @@ def test_something_that_is_no_box_is_told(tmp_path):
                         caller.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=greet, daemon=True).start()
-        refuses(HoldoutError, "no box", RemoteHoldout, f"unix://{tmp_path}/socket", patience_seconds=0.05)
+        refuses(HoldoutError, "not a box", RemoteHoldout, f"unix://{tmp_path}/socket", patience_seconds=0.05)
         door.shutdown(socket.SHUT_RDWR)
 
 

@@ -52,7 +52,7 @@ def test_links_and_second_names_are_refused(tmp_path):
     refuses(WallError, "be no link", check_private, folder)
     (folder / "link").unlink()
     (folder / "link").hardlink_to(file)
-    refuses(WallError, "must have one name; it has 2", check_private, folder)
+    refuses(WallError, "must have one hard link; it has 2", check_private, folder)
     (tmp_path / "link").symlink_to(folder)
     refuses(WallError, "be no link", check_private, tmp_path / "link")
 
@@ -93,7 +93,7 @@ def test_code_that_others_could_change_is_refused(tmp_path):
     file.write_text("")
     check_code([str(file)])
     file.chmod(0o666)
-    refuses(WallError, "code that the box imports must be its own or root's", check_code, [str(file)])
+    refuses(WallError, "only the box's user and root may change its code", check_code, [str(file)])
     tmp_path.chmod(0o777)
     refuses(WallError, "code that the box imports must lie where no other user", check_code, [str(tmp_path)])
 
@@ -172,12 +172,12 @@ def test_private_files_are_the_owners_alone_and_only_users_who_may_ask_are_answe
 def test_a_box_is_not_run_twice_nor_by_another_user_nor_where_others_could_change_it(home, private):
     assert box(home, "serve", uid=AGENT).returncode == 1
     with started(home):
-        assert "one process runs a box" in box(home, "serve").stderr
+        assert "only one process may run a box" in box(home, "serve").stderr
     (private / "labels.csv").chmod(0o644)
     assert "must belong to the user that runs the box, and to nobody else" in box(home, "serve").stderr
     (private / "labels.csv").chmod(0o600)
     (home / "box").chmod(0o777)
-    assert "no other user can exchange it" in box(home, "serve").stderr
+    assert "no other user can replace it" in box(home, "serve").stderr
     (home / "box").chmod(0o711)
     os.chown(private / "guard.db.key", AGENT, AGENT)
     assert f"its user is {AGENT}" in box(home, "serve").stderr

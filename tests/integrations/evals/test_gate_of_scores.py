@@ -211,14 +211,14 @@ BAD_QUESTIONS = [
     (of("high.csv"), r"must lie in \[0, 1\]"),
     (of("gap.csv"), "has none for task-3"),
     (of("none.csv"), "there is none"),
-    (of("new.csv", score=None), "has judge, style beside"),
+    (of("new.csv", score=None), "besides the ids, .* has judge, style"),
     (of("new.csv", improvement=2), r"must be a number in \[-1, 1\]"),
     ([*of("new.csv"), "--no-worse", "style"], "as in style:0.02"),
     ([*of("new.csv"), "--no-worse", "style:-1"], "as in style:0.02"),
     ([*of("new.csv"), "--no-worse", "style:7"], r"must be a number in \[0, 1\]"),
     ([*of("new.csv"), "--no-worse", "nothing:0.1"], "score must name columns"),
     ([*of("new.csv"), "--no-worse", "style:0", "--no-worse", "style:0.1"], "must be named once"),
-    ([*of("new.csv"), "--filter", "none"], "leave --filter out"),
+    ([*of("new.csv"), "--filter", "none"], "--filter is only for files of lm-eval"),
     (of("new.csv", tool="predictions", score=None), "takes scores: name their files with --inspect"),
     ([*of("new.csv"), "--predictions", "new.csv"], "not allowed with argument"),
     (of(RECORDED / "broken.eval", tool="inspect"), "has the status error"),
@@ -275,4 +275,4 @@ def test_tables_of_scores_serve_python_too(folder):
         found = ask_gate(made, new, old, improvement=0.1, no_worse={NoWorse("style", 0.1): tuple(styles)})
     assert (found.verdict, found.no_worse[0][0]) == ("accepted", "score[style]")
     for wrong in ({}, {"labels": Path("ids.csv"), "ids": ids}):
-        refuses(InputError, "name one of them; nothing was made", make_gate, "other.db", **wrong, queries=20)
+        refuses(InputError, "got both or neither; nothing", make_gate, "other.db", **wrong, queries=20)

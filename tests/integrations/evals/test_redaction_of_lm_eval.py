@@ -143,7 +143,7 @@ def test_the_command_writes_the_same_until_the_budget_is_spent(full, guard, tmp_
 
 
 def test_a_refusal_writes_nothing(asked, tmp_path):
-    refuses(InputError, "samples of 'other'; it holds 2 files of others", asked, task="other")
+    refuses(InputError, "samples of 'other'; it holds 2 files of other tasks", asked, task="other")
     for wrong in ({"guard": None}, {"ledger": tmp_path / "guard.db"}):
         refuses(InputError, "one of them; nothing was asked", asked, **wrong)
     assert not (tmp_path / "public").exists()

@@ -254,7 +254,7 @@ BAD_QUESTIONS = [
 BAD_IDS = {
     "4 ids are missing: r0000, r0001, r0002, r0003": IDS[4:],
     "8 ids are not among the labels': x0, x1, x2, x3, x4 and 3 more": [*IDS, *(f"x{k}" for k in range(8))],
-    "more than once come r0000, r0001": [*IDS[:-2], "r0000", "r0001"],
+    "come more than once: r0000, r0001": [*IDS[:-2], "r0000", "r0001"],
     "it has none in rows 2000": [*IDS[:-1], ""],
 }
 
@@ -308,7 +308,7 @@ def test_labels_that_do_not_fit_are_not_quoted(gate):
 
 def test_a_gate_that_cannot_be_is_not_made(gate):
     for arguments, message in (
-        (["--metric", "f1"], "plain mean over rows; f1 is none"),
+        (["--metric", "f1"], "plain mean over rows; f1 is not"),
         (["--metric", "accurate"], "did you mean 'accuracy'"),
         (["--metric", "mae"], "bounds"),
         (["--bounds", 0, 1], "leave them out"),

@@ -88,7 +88,7 @@ def test_the_first_start_makes_a_competition_and_the_next_resumes_it(start, fold
 def test_a_competition_is_resumed_only_under_its_own_rules(start, run, folder):
     start(make=True)
     start("--queries 50")
-    with pytest.raises(InputError, match=r"another queries, estimate; leave this out.*depend on it"):
+    with pytest.raises(InputError, match=r"other queries, estimate; leave these out.*depend on them"):
         start("--queries 60 --estimate 0.9")
     with pytest.raises(InputError, match=r"submissions_per_day; .* 'reusable-holdout board change'"):
         start("--submissions-per-day 3")

@@ -111,6 +111,8 @@ def test_a_claim_is_asked_anew_at_the_teams_expense(remote, predictions):
     assert (anew.replayed, anew.charged, anew.prior, anew.query) == (False, False, 0.61, 2)
     assert anew.low <= 0.61 <= anew.high
     assert holdout.evaluate(predictions(0.6), prior=0.61, anew=True).replayed
+    with pytest.raises(InputError, match=r"anew= is for one set of predictions.*nothing was asked"):
+        holdout.evaluate([predictions(0.6)], prior=[0.6], anew=True)
     assert competition.status().queries_asked == 2
 
 

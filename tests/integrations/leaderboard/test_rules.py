@@ -38,7 +38,7 @@ PLAIN = {"slug": "demo", "title": "Demo"}
         ({"blind": 1}, "blind must be true or false"),
         ({"vacuous": "yes"}, "vacuous must be true or false"),
         ({"prediction_columns": ("id",)}, "a name of its own"),
-        ({"prediction_columns": (" x",)}, "without space around"),
+        ({"prediction_columns": (" x",)}, "without space before or after"),
         ({"classes": (1,)}, "two or more"),
         *(({"classes": one}, "all whole numbers or all text") for one in ((1, "a"), (False, True))),
         ({"opens_at": datetime(2026, 3, 1)}, "with a time zone"),
@@ -142,7 +142,7 @@ def test_classes_are_whole_numbers_or_text(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("id,label\na,secret1\nb,secret2\na,secret1\n", "more than once come a"),
+        ("id,label\na,secret1\nb,secret2\na,secret1\n", "come more than once: a"),
         ("id,label,more\na,secret1,0\nb,secret2,0\n", "one column"),
         ("label\nsecret1\nsecret2\n", "column of ids 'id'"),
         ("id,label\na,secret1\nb,\n", "must not be missing"),

@@ -52,8 +52,8 @@ def test_only_an_answer_of_the_guard_about_one_model_certifies(current, make_gua
     other.evaluate(labels, prior=0.5)
     difference = guard.compare(labels, np.roll(labels, 1), prior=0.5)
     for one, given, words in (
-        (other, answer, "has another one"),
-        (guard, answer._replace(low=0.999), "has another one"),
+        (other, answer, "has another answer"),
+        (guard, answer._replace(low=0.999), "has another answer"),
         (guard, difference, "compares two models"),
     ):
         refuses(InputError, words, register_certified, "models:/none/1", "churn", one, given)

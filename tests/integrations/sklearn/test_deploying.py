@@ -256,7 +256,7 @@ def test_a_forged_certificate_is_refused(guard, told, make_guard, tmp_path, caps
     changed = [{name: last[name] + 1e-12} for name in ("prior", "value", "low", "high")]
     for changes in (*changed, {"told": "cell 2"}, {"kind": "final"}):
         assert "was changed" in problems(answers=[last | changes]), changes
-    assert "not answered" in problems(answers=[last | {"query": 99}])
+    assert "no answer" in problems(answers=[last | {"query": 99}])
     assert "not in the chain" in problems(head="00" * 32)
     for changes in (
         {"holdout": "00" * 32},
@@ -290,7 +290,7 @@ def test_a_text_or_an_object_that_is_no_certificate_is_refused(guard, fitted, to
             path.write_text(given)
         with pytest.raises(InputError, match="certificate must be"):
             verify(guard.ledger, certificate=path if isinstance(given, str) else given)
-    with pytest.raises(InputError, match="query 7 is none"):
+    with pytest.raises(InputError, match="query 7 is not one"):
         guard.certificate(guard.evaluate(np.zeros(4_000), prior=0.5)._replace(query=7))
 
 
@@ -316,4 +316,4 @@ def test_a_guard_of_another_metric_freezes_its_own_answers(guard, data):
     assert len(guard.certificate().answers) == 2
     for one in (certificate, guard.certificate()):
         assert verify(guard.ledger, certificate=one).problems == []
-    refuses(InputError, "none of them", guard.certificate, answer)
+    refuses(InputError, "not one of them", guard.certificate, answer)

@@ -280,7 +280,7 @@ def test_chances_of_a_hit_are_taken_down_to_their_limit():
     assert target_charging_delta(q=1e-300, mean=500 / 10**12, **told) == 1.0
     assert target_charging_delta(total=10.0, epsilon=3.0, charges=5**12, q=2.0**-12) == 1.0
     for q, mean in ((499.9 / 10**12, None), (1e-300, None), (1e-300, 499.9 / 10**12)):
-        with pytest.raises(InputError, match="charges over the mean chance"):
+        with pytest.raises(InputError, match="charges divided by the mean chance"):
             target_charging_delta(q=q, mean=mean, **told)
 
 

@@ -167,7 +167,7 @@ def test_targets_are_the_papers_formulas_rounded_to_the_safe_side_and_hardly(eps
     assert boundary_epsilon(boundary_wrapped_epsilon(epsilon)) <= epsilon
     assert boundary_q(epsilon) == boundary_q(epsilon, boundary_epsilon(epsilon))
     for bad in (math.nextafter(boundary_epsilon(epsilon), 0), math.inf, math.nan):
-        with pytest.raises(InputError, match="at best"):
+        with pytest.raises(InputError, match="wrapped is finite and at least"):
             boundary_q(epsilon, bad)
 
 

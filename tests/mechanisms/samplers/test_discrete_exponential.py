@@ -45,7 +45,7 @@ def test_scale_zero_is_no_noise():
     assert [law.log_tail(m) for m in (-1, 0, 1)] == [0.0, 0.0, -math.inf]
     assert law.tail_quantile(-1.0) == 1
     assert law.decode(b"", lambda position: iter(())) == 0
-    with pytest.raises(InputError, match="scale 0"):
+    with pytest.raises(InputError, match="a scale above 0"):
         law.decode_many(b"", lambda draw, position: iter(()))
 
 

@@ -188,7 +188,7 @@ def test_a_gap_is_never_negative_and_a_value_needs_its_part_of_epsilon():
     stream = StandardSVT(0.5, charges=2, answers=0.3, **QUIET)
     assert stream.ask_value(0.1) is None
     assert stream.ask_value(0.9) == pytest.approx(0.9, abs=1e-3)
-    with pytest.raises(InputError, match="answers is above 0"):
+    with pytest.raises(InputError, match="with answers above 0"):
         StandardSVT(0.5, charges=2, epsilon=1.0).ask_value(0.9)
 
 

@@ -110,11 +110,11 @@ EACH = interaction(calls_delta=1e-3).epsilon_each
 @for_each(
     ("wrong", "words"),
     [
-        *(({"epsilon": bad}, f"-private; got {bad}; nothing was run") for bad in (0.0, -0.1, 1.0, math.nan)),
+        *(({"epsilon": bad}, f"; got {bad}; nothing was run") for bad in (0.0, -0.1, 1.0, math.nan)),
         *(({"q": bad}, "q lies in") for bad in (0.0, 1.5, math.nan)),
         ({"q": math.nextafter(not_prior_q(EACH), 0.0)}, "a q of at least"),
         ({"q": 0.4, "mean": 0.6}, "a q of at least"),
-        *(({"q": 0.5, "mean": bad}, "its mean between q and 1") for bad in (0.49, 1.01, math.nan)),
+        *(({"q": 0.5, "mean": bad}, "mean between q and 1") for bad in (0.49, 1.01, math.nan)),
         *(({"delta": bad}, "a call's delta lies in") for bad in (-1e-9, 1.0, math.nan)),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_call_on_a_limit_is_run():
     assert call(calls, 7, q=1.0, delta=1e-3) == 7
     each = calls.epsilon_each
     assert calls.release_if(lambda: 7, lambda _: False, epsilon=each / 2, name="a") is None
-    with pytest.raises(InputError, match=r"at most .*-private, for a revision costs twice that"):
+    with pytest.raises(InputError, match=r"at most .*, because a later revision costs twice epsilon"):
         calls.release_if(lambda: 1 / 0, lambda _: False, epsilon=math.nextafter(each / 2, 1.0), name="b")
 
 

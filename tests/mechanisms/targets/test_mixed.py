@@ -157,7 +157,7 @@ def test_the_last_hit_that_can_be_paid_is_run(monkeypatch):
     for each in (0.5, 0.25):
         assert call(calls, each, q=each) == "outcome"
     assert calls.weight_left == 0.0
-    with pytest.raises(BudgetError, match=r"weighs 0.5, 0 is left of 2; nothing was run"):
+    with pytest.raises(BudgetError, match=r"costs 0.5; 0 of 2 is left; nothing was run"):
         call(calls, 0.5, q=1.0)
     monkeypatch.setattr(module, "mixed_charging_weight", lambda **_: math.nextafter(2.0, 0.0))
     with pytest.raises(InputError, match="cannot pay for one hit of weight 2;"):

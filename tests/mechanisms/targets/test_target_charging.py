@@ -283,7 +283,7 @@ def test_a_kept_value_is_released_once_and_without_new_noise():
     assert interaction.revise("a", low=2.0) is None
     assert interaction.revise("a", low=2.0) is None  # the same region again
     for low, high in ((3.0, math.inf), (1.0, 9.0), (math.nextafter(2.0, 9.0), math.inf)):
-        with pytest.raises(InputError, match="contains the one before"):
+        with pytest.raises(InputError, match="must contain the region before"):
             interaction.revise("a", low=low, high=high)
     assert interaction.revise("a", low=1.5) == 1.5
     assert interaction.hits == (1,)
@@ -334,10 +334,10 @@ BAD = {
     "nowhere": (lambda it: it.conditional_release(0.0, low=math.inf), "multiple of the step"),
     "nowhere else": (lambda it: it.conditional_release(0.0, high=-math.inf), "multiple of the step"),
     "unknown name": (lambda it: it.revise("other"), "nothing is kept"),
-    "runs' epsilon": (lambda it: it.twice(lambda: 1 / 0, epsilon=it.epsilon_each), "a call is at most"),
+    "runs' epsilon": (lambda it: it.twice(lambda: 1 / 0, epsilon=it.epsilon_each), "a call's epsilon is"),
     "no epsilon": (lambda it: it.twice(lambda: 1 / 0, epsilon=0.0), "epsilon is finite"),
-    "run's epsilon": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1.0, q=1.0), "a call is at most"),
-    "run's NaN": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=math.nan, q=1.0), "a call is at most"),
+    "run's epsilon": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1.0, q=1.0), "a call's epsilon is"),
+    "run's NaN": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=math.nan, q=1.0), "a call's epsilon is"),
     "run's q": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1e-3, q=0.4), "a q of at least"),
     "run's large q": (lambda it: it.run(lambda: 1 / 0, hit=bool, epsilon=1e-3, q=1.1), "q lies in"),
 }

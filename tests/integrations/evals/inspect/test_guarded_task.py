@@ -325,7 +325,7 @@ def test_a_retry_asks_about_all_samples_unless_scores_are_gone(
         monkeypatch.setattr("reusable_holdout_evals.inspect.scorer._SCORED", {})
     (again,) = eval_retry(log.location, display="none")
     if another_process:
-        refused(again, "gone with the process that had them")
+        refused(again, "lost when their process ends")
     else:
         assert metrics_of(again)["answer"] == 0.1
     assert guard.queries_asked == (not another_process)
@@ -346,7 +346,7 @@ def test_a_task_that_cannot_be_guarded_is_refused_before_anything_is_evaluated(g
     labelled = made_guard(None, np.arange(100) % 2, **SETTINGS)
     for words, refuse in {
         "must have a scorer": lambda: guarded_task(Task(samples(), solver=generate()), guard=guard),
-        "an id of its own; 0 different ones": lambda: task(guard=guard, of=lambda: unnamed),
+        "an id of its own; there are 0 different ids": lambda: task(guard=guard, of=lambda: unnamed),
         "guard= or ledger=, one of them": task,
         "names its group; 40 have none, first 'q0'": lambda: new_guard(
             samples(), ledger=None, groups="place"

@@ -45,7 +45,7 @@ def test_scores_that_are_not_those_that_the_header_averaged_are_refused(
     """The attack: summaries rewritten, the samples and the header left as they were."""
     words = refused(read_inspect, changed(f"plain.{ending}", samples=samples))
     assert "the accuracy that its header states" in words
-    assert f"the header says 0.333333 of match, and the samples' scores have {mean}" in words
+    assert f"the header states 0.333333 for match, but the samples give {mean}" in words
 
 
 @for_each("ending", ["eval", "json"])
@@ -58,7 +58,7 @@ def test_samples_that_the_header_does_not_count_are_refused(changed, refused, en
     def drop(samples):
         samples[:] = [one for one in samples if one["id"] in {"q0", "q1"}]
 
-    assert "says 12 and holds 4" in refused(read_inspect, changed(f"plain.{ending}", mend, drop))
+    assert "states 12 and holds 4" in refused(read_inspect, changed(f"plain.{ending}", mend, drop))
 
 
 @for_each(("key", "other"), [("clarity", "brevity"), ("brevity", "clarity")])
@@ -115,5 +115,5 @@ def test_samples_of_two_models_are_no_repeats(tmp_path, refused):
         results.write_text(json.dumps({"results": {}, "model_name": f"org/{model}"}))
     files = sorted((tmp_path / "out").rglob("samples_*.jsonl"))
     assert "repeats of one model; these are of org/one, org/two" in refused(read_lm_eval, files, metric="acc")
-    assert "holds those of org__one, org__two" in refused(read_lm_eval, tmp_path / "out", metric="acc")
+    assert "holds the files of org__one, org__two" in refused(read_lm_eval, tmp_path / "out", metric="acc")
     assert read_lm_eval(tmp_path / "out" / "org__one", metric="acc").scores.shape == (6,)

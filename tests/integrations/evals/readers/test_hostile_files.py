@@ -92,7 +92,7 @@ def test_a_bomb_is_unpacked_no_further_than_it_says(tmp_path, refused):
     altered(path, b"PK\x01\x02", 10, struct.pack("<H", 93))  # the method, in the directory
     altered(path, b"PK\x01\x02", 24, struct.pack("<L", 100))  # the size unpacked
     tracemalloc.start()
-    assert "its content is not what the archive's directory says" in refused(read_inspect, path)
+    assert "its content does not match the archive's directory" in refused(read_inspect, path)
     assert tracemalloc.get_traced_memory()[1] < 100 << 20
     tracemalloc.stop()
 
@@ -127,7 +127,7 @@ def test_members_are_read_by_their_checksum_in_one_frame_or_several():
         ("[" + '{"id":' * 200_000, "nested too deeply"),
         ("[{", "broken at character 2"),
         ("[{} {}]", "broken at character 4"),
-        ("{}", "says nothing of its evaluation or samples"),
+        ("{}", "lacks the evaluation or its samples"),
         ("", "broken at character 0"),
         ("[]", "it holds none"),
         ("[3]", "must be a JSON object"),
@@ -155,7 +155,7 @@ def test_summaries_that_are_none_are_refused(tmp_path, refused, summaries, words
         ),
         (read_scores, "a.json", "[[1, 2]]", "a list of objects"),
         (read_scores, "a.json", "[]", "must be"),
-        (read_scores, "a.json", '[{"id": "a", "score": 1}', "look whether it was written to its end"),
+        (read_scores, "a.json", '[{"id": "a", "score": 1}', "check that the file is complete"),
         (read_scores, "a.jsonl", '{"id": "a"}\n[1]', "line 2 of"),
         (read_scores, "a.jsonl", '{"id": "a"}\n{"id"', "line 2 of"),
         (read_scores, "a.jsonl", "id,score\na,1\n", "line 1 of"),
@@ -200,10 +200,10 @@ def test_json_that_goes_on_after_its_end_is_refused(tmp_path, refused, second):
         ([sample("")], "1 to 1,000 characters"),
         ([sample("   ")], "1 to 1,000 characters"),
         ([sample("x" * 1_001)], "has one of 1,001"),
-        ([sample("\ud800")], "half of a character"),
+        ([sample("\ud800")], "a broken character"),
         ([sample(epoch="1")], "epochs must be whole numbers"),
         ([sample(epoch=True)], "epochs must be whole numbers"),
-        ([sample(), sample("q2"), sample(epoch=2)], "the most are 2, and fewer have q2"),
+        ([sample(), sample("q2"), sample(epoch=2)], "some have 2; these have fewer: q2"),
         ([sample(value="maybe")], "got the text maybe"),
         ([sample(value="a\n::set-output name=x::y")], r"'a\n::set-output name=x::y'"),
         ([sample(value=float("inf"))], "infinity"),

@@ -178,7 +178,7 @@ def test_columns_that_are_not_called_score_are_named_by_the_caller(refused):
     other = WIDE.rename(columns=lambda name: name.replace("score", "grade"))
     assert read_scores(other).repeats == 2
     frame = other.assign(tokens=0.5)
-    assert "has grade_1, grade_2, tokens beside the ids" in refused(read_scores, frame)
+    assert "has grade_1, grade_2, tokens" in refused(read_scores, frame)
     assert (
         read_scores(frame, score="grade").repeats
         == read_scores(frame, score=["grade_1", "grade_2"]).repeats
@@ -194,7 +194,7 @@ def test_columns_that_are_not_called_score_are_named_by_the_caller(refused):
 def test_groups_of_a_table_are_text(refused):
     assert read_scores(LONG.assign(user=[1, 1, 2, 2]), groups="user").groups == ("1", "2")
     for users, words in (
-        ([1, 2, 2, 2], "those of 007 are of 1, 2"),
+        ([1, 2, 2, 2], "repeats of 007 are in the groups 1, 2"),
         ([None, "a", "b", "b"], "a NoneType for 007"),
     ):
         assert words in refused(read_scores, LONG.assign(user=users), groups="user")
@@ -203,7 +203,7 @@ def test_groups_of_a_table_are_text(refused):
 def test_unequal_repeats_are_refused_or_averaged(refused):
     frame = LONG.iloc[:3]
     words = refused(read_scores, frame)
-    assert "the most are 2, and fewer have NA; run the missing ones, or average them" in words
+    assert "some have 2; these have fewer: NA; run the missing repeats, or average" in words
     table = read_scores(frame, repeats="averaged")
     assert (table.scores.tolist(), table.left_out) == (
         [0.5, 0.5],

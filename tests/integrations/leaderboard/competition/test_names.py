@@ -86,7 +86,7 @@ def test_words_of_different_alphabets_may_stand_side_by_side(name):
 
 
 def test_a_name_that_is_long_when_written_out_is_refused():
-    refuses(InputError, "ligatures", checked_team, "\ufdfa" * 64)
+    refuses(InputError, "joined letters", checked_team, "\ufdfa" * 64)
 
 
 def test_the_invisible_characters_are_unicodes_default_ignorable_ones():

@@ -124,7 +124,7 @@ PROBLEMS = {  # of a file, what is listed
     ),
     "bytes": (
         ("id,score\n" + "a,1\n" * 30, SMALL),
-        "a file may have 100 bytes; this one has 129; leave other columns out",
+        "a file may have at most 100 bytes; this one has 129; leave other columns out",
     ),
 }  # fmt: skip
 
@@ -171,12 +171,12 @@ def test_columns_that_are_missing_unknown_or_double_are_named(header, problem):
         (b"id,prediction\n", "it has none"),
         ("id,prediction\na,né\n".encode("latin-1"), "byte 18 is not; save it as UTF-8"),
         ("id,prediction\na,no\n".encode("utf-16"), "byte 1 is not"),
-        (b"id,prediction\na,n\x00o\n", "zero bytes"),
+        (b"id,prediction\na,n\x00o\n", "contains NUL characters"),
         (b'id,prediction\na,"no\nb,yes\n', "3 ids missing: 'b', '007', 'NA'"),
         (b"id,prediction\n" + b"a\n" * 9, "lines 2, 3, 4, 5, 6 and more do not"),
         (b"a," * 40_000, "the header must have at most 65,536 bytes"),
         (b"id,prediction\n" + b"a,no\n" * 2_000, "4 rows are expected; there are 2,000"),
-        (b"id,prediction\n" + b"".join(b"a,%d\n" % n for n in range(1_008)), "no', 'yes'; 1,008 different"),
+        (b"id,prediction\n" + b"".join(b"a,%d\n" % n for n in range(1_008)), "'yes'; got 1,008 different"),
         (b"PAR1 and then something else", "this one is Parquet; send CSV"),
         *(
             (begins + b"x" * 1_000, f"this one is packed ({kind}); send CSV")

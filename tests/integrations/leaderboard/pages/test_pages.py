@@ -260,7 +260,7 @@ def test_a_team_picks_for_the_final_by_form(entered, fresh_labels_file, send_who
     assert not re.search(r'name="pick-1"[^>]* checked', browser.page.text)
     browser.send("/team/picks", **{"pick-1": "on", "pick-2": "on"})
     assert browser.page.status_code == 422
-    assert "may pick 1" in browser.text
+    assert "may pick at most 1" in browser.text
 
 
 # ---- sessions and forms
