@@ -309,10 +309,9 @@ class Certificate:
         return cast("Numbers", (here * (1.0 - here)) ** 0.5 / (at * (1.0 - at)) ** 0.5)
 
     def tolerance_at(self, length: float, beyond: float = 0.0) -> float:
-        """Return how far the population value may be from an agreed prior if evidence decides, at a description length.
+        """Return how far the population value may be from an agreed prior if evidence decides: the plan's tolerance.
 
-        It is the plan's tolerance. For a constant threshold it is the smallest tolerance at which rows of the guessed
-        spread still agree with a prior whose deviation is the threshold.
+        For a constant threshold it is the least one at which rows of the guessed spread agree up to the threshold.
         """
         return _tolerance_at(self, length, beyond) if self.threshold_sds else self.tolerance
 
@@ -321,8 +320,8 @@ class Certificate:
     ) -> Numbers:
         """Return the largest deviation that is not corrected, at a description length; see :meth:`threshold`.
 
-        `tolerance` and `least` replace the tolerance and the least threshold of the plan. If evidence decides, a prior
-        is agreed up to this deviation for rows of the guessed spread. The threshold is at least the least one.
+        `tolerance` and `least`, below which it never lies, replace those of the plan. If evidence decides, rows of the
+        guessed spread agree with a prior up to this deviation.
         """
         limit = self.tolerance if tolerance is None else tolerance
         if self.decides != "distance":

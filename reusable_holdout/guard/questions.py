@@ -162,7 +162,8 @@ def _beyond(question: Question, view: GuardedView, way: Way, priors: Floats) -> 
             "prior_error must be standard errors, 0 or more, one for each prior; got "
             f"{question.prior_error!r}; nothing was asked"
         )
-    if way.name != "check" or question.tolerance is not None or not way.certificate.threshold_sds:
+    constant = way.name == "check" and question.tolerance is None and way.certificate.threshold_sds
+    if not constant or not errors.any():
         return np.zeros(len(priors))
     ratios = way.certificate.sd_ratio(priors)
     plans = way.certificate.prior_error or view.prior_error * ratios

@@ -67,7 +67,7 @@ class GuardedView:
         self.digest: str = digest if root is None else root.digest
         secret = facts.secret(key[0])
         self.content = ContentKey(secret)
-        holdout.bound.statistic.shuffle(self.content.question("order", b"", 0))
+        holdout.bound.statistic.shuffle(self.content.question("order", b"", 0))  # the digest of no question
         self.ways = Ways(plan, KeyedNoise(secret, epoch=ledger.epoch - 1))
         self.listeners: list[Listener] = []
         if root is None:

@@ -19,7 +19,7 @@ from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Told, Way
-from reusable_holdout.ways.table import Ways
+from reusable_holdout.ways.table import PAIRED, Ways
 
 __all__ = ["OF_ROWS", "VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
 
@@ -297,8 +297,11 @@ class Views:
         """Return True if a row's guardrails are other views, each named once, or if it has no guardrails."""
         told = Told.parse(row.told)
         rails = told.rails if told else ()
-        views, gate = {row.view, *(view for view, _ in rails)}, row.kind.replace("guarded", "gate")
-        named = [self._named(view, gate.replace("gate-gate", "gate")) for view, _ in rails]
+        views, gate = (
+            {row.view, *(view for view, _ in rails)},
+            "gate-compare" if row.kind in PAIRED else "gate",
+        )
+        named = [self._named(view, gate) for view, _ in rails]
         return (
             len(views) > len(rails) and None not in named and all(0.0 <= least <= 1.0 for _, least in rails)
         )
