@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -35,6 +35,12 @@ class Rows:
         draw and counts once, with the mean of its rows; the plan's rows are groups. Only means of losses allow groups.
     ids : array-like of shape (rows,), optional
         Distinct names of the rows, by which the guard recognizes rows; they never leave it.
+    order : "time", optional
+        The rows are in time order, and each may depend on those before it. Then intervals are wider, and about the mean
+        of the risks over the rows' period, each given what came before the row; the future is not promised. Metrics are
+        means of bounded losses, groups are steps that follow one another, and weights are 0 or 1. All data that the
+        analyst uses must end before the first row: where the rows and the training rows have an index of times, this is
+        checked.
     prevalence : float, sequence of float or dict, optional
         Class shares that you expect, such as those in training: a number for the last of two classes, a sequence for
         all in sorted order, or a dict by class; equal shares by default. If a metric's interval rests on the class
@@ -56,6 +62,7 @@ class Rows:
     sample_weight: ArrayLike | None = None
     groups: ArrayLike | None = None
     ids: ArrayLike | None = None
+    order: Literal["time"] | None = None
     prevalence: Any = None
     training: Any = None
 

@@ -27,12 +27,21 @@ from reusable_holdout.certainty.outcome_code import (
     worst_choice_nats,
 )
 from reusable_holdout.certainty.precision_bands import average_precision_interval
-from reusable_holdout.certainty.theory import EDITIONS, THEORY, ClaimCode, Shares, Theory, edition
+from reusable_holdout.certainty.theory import (
+    EDITIONS,
+    IN_TIME_ORDER,
+    THEORY,
+    ClaimCode,
+    Shares,
+    Theory,
+    edition,
+)
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
 
 __all__ = [
     "EDITIONS",
     "GRID_SLACK",
+    "IN_TIME_ORDER",
     "THEORY",
     "WEIGHT_UNITS",
     "AdaptiveCode",

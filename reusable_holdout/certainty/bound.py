@@ -1,16 +1,16 @@
 """One-sided confidence bounds. They take the logarithm of a level, so that even ``exp(-2000)`` is a usable level.
 
-There are three families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
-for means of losses in [0, 1], and McDiarmid for bounded differences. ``*_lower`` bounds the population value from an
-observed value. ``*_reach_low`` is its inverse: it returns the observed value a given bound needs. The upper side is
-the mirror image. Every function takes floats and arrays.
+There are four families, one per kind of query: exact binomial (Clopper-Pearson) for means of 0/1 losses, kl-Chernoff
+for means of losses in [0, 1], McDiarmid for bounded differences, and bets on the odds for rows in time order.
+``*_lower`` bounds the population value from an observed value. ``*_reach_low`` is its inverse: it returns the observed
+value a given bound needs. The upper side is the mirror image. Every function takes floats and arrays.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
@@ -50,10 +50,11 @@ __all__ = [
 ]
 
 _LOG_HALF = math.log(0.5)
+_MOST_LOG_ODDS, _HALVINGS = 50.0, 52
 
 Numbers: TypeAlias = float | NDArray[np.float64]
 
-_Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference"]
+_Family: TypeAlias = Literal["binomial", "bounded", "bounded-difference", "odds"]
 
 
 class Interval(NamedTuple):
@@ -61,6 +62,27 @@ class Interval(NamedTuple):
 
     low: Numbers
     high: Numbers
+
+
+class OddsBets(NamedTuple):
+    """Bets on the odds of a mean of rows in time order."""
+
+    odds: tuple[tuple[float, float], ...]
+    rows: int
+    estimate: float
+
+    def evidence(self, value: Number, mean: Number, log_level: Number) -> Number:
+        """Return the log of the average of ``prod (1 + k x_r) / (1 + k mean)`` over bets k, for 0/1 rows of this mean.
+
+        Other rows in [0, 1] of the same mean have no less. The bets suit the level and nothing that is private.
+        """
+        share = (self.rows * self.estimate + 2.0) / (self.rows + 4.0)
+        step, found = np.sqrt(-2.0 * np.asarray(log_level) / (self.rows * share * (1.0 - share))), -np.inf
+        for size, weight in self.odds:
+            k = np.expm1(np.minimum(size * step, _MOST_LOG_ODDS))
+            won = self.rows * (value * np.log1p(k) - np.log1p(k * mean))
+            found = np.logaddexp(found, math.log(weight) + won)
+        return cast("Number", found - 1e-9 - 1e-14 * self.rows)  # rounding only lowers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +93,18 @@ class ConfidenceBound:
 
     Parameters
     ----------
-    family : {"binomial", "bounded", "bounded-difference"}
+    family : {"binomial", "bounded", "bounded-difference", "odds"}
         A mean of 0/1 losses (exact binomial), a statistic with the exponential moments of a mean of `rows` losses in
-        [0, 1] (kl-Chernoff), or a statistic with bounded differences (McDiarmid).
+        [0, 1] (kl-Chernoff), one with bounded differences (McDiarmid), or a mean in time order (:func:`odds_lower`).
     rows : int
         Number of rows that count, >= 1.
     sum_of_squares : float
         Sum over the rows of the squared largest change of the normalised statistic when that row is replaced;
-        "binomial" does not read it.
+        "binomial" and "odds" do not read it.
+    odds : tuple of (float, float)
+        For "odds": the sizes of the bets and their weights.
+    estimate : float
+        For "odds": the value near which the bets are the best. No bound rests on it.
 
     Raises
     ------
@@ -101,6 +127,8 @@ class ConfidenceBound:
     family: _Family
     rows: int
     sum_of_squares: float
+    odds: tuple[tuple[float, float], ...] = ()
+    estimate: float = 0.5
 
     def __post_init__(self) -> None:
         check_rows(self.rows)
@@ -113,6 +141,8 @@ class ConfidenceBound:
         """Return the lower bound for the population value, in [0, 1], if the observed value is at least `value`."""
         if self.family == "binomial":
             return cast("Real", binomial_lower(value, rows=self.rows, log_level=log_level))
+        if self.family == "odds":
+            return cast("Real", odds_lower(value, rows=self.rows, log_level=log_level, bets=self._bets))
         checked_value, level = _checked(value, log_level, self.rows)
         f = functions(checked_value)
         inside = f.least(f.most(checked_value, 0.0), 1.0)
@@ -123,12 +153,14 @@ class ConfidenceBound:
 
     def upper(self, value: Real | float, *, log_level: Real | float) -> Real:
         """Return the upper bound for the population value, in [0, 1], if the observed value is at most `value`."""
-        return cast("Real", mirrored(self.lower(1.0 - value, log_level=log_level)))
+        return cast("Real", mirrored(self._mirrored.lower(1.0 - value, log_level=log_level)))
 
     def reach_low(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Return the least observed value for which ``lower`` reaches the target; -inf if all do, +inf if none."""
         if self.family == "binomial":
             return cast("Real", binomial_reach_low(target, rows=self.rows, log_level=log_level))
+        if self.family == "odds":
+            return cast("Real", odds_reach_low(target, rows=self.rows, log_level=log_level, bets=self._bets))
         checked_target, level = _checked(target, log_level, self.rows)
         f = functions(checked_target)
         needed = checked_target + self._width(level) + 2.0 * EPS
@@ -140,11 +172,19 @@ class ConfidenceBound:
 
     def reach_high(self, target: Real | float, *, log_level: Real | float) -> Real:
         """Return the largest observed value for which ``upper`` is within the target; +inf if all are, -inf if none."""
-        return cast("Real", 1.0 - self.reach_low(mirrored_target(target), log_level=log_level))
+        return cast("Real", 1.0 - self._mirrored.reach_low(mirrored_target(target), log_level=log_level))
 
     def of_rows(self, rows: int) -> ConfidenceBound:
         """Return the bound for another number of rows of the same kind."""
-        return ConfidenceBound(self.family, rows=rows, sum_of_squares=self.sum_of_squares * self.rows / rows)
+        return replace(self, rows=rows, sum_of_squares=self.sum_of_squares * self.rows / rows)
+
+    @property
+    def _mirrored(self) -> ConfidenceBound:
+        return replace(self, estimate=1.0 - self.estimate) if self.odds else self
+
+    @property
+    def _bets(self) -> OddsBets:
+        return OddsBets(self.odds, self.rows, self.estimate)
 
     def _width(self, level: Number) -> Number:
         return mcdiarmid_width(sum_of_squares=self.sum_of_squares, log_level=level) * (1.0 + 4.0 * EPS)
@@ -208,6 +248,35 @@ def chernoff_reach_low(target: Number, *, rows: int, log_level: Number) -> Numbe
     It is infinite in the same cases as :func:`binomial_reach_low`.
     """
     return _reach_low(solve_chernoff_reach, target, rows, log_level, accuracy=0.0, slack=4.0 * EPS)
+
+
+def odds_lower(value: Number, *, rows: int, log_level: Number, bets: OddsBets) -> Number:
+    """Return a lower bound for the mean of the conditional expectations of rows in time order, losses in [0, 1].
+
+    Each row may depend on the rows before it in any way, so this mean is random. For a fixed bet k the product over the
+    rows of ``(1 + k x_r) / (1 + k mu_r)`` has expectation 1, and at the mean of all mu_r the evidence is no larger,
+    because the logarithm is concave. It names no mean, so one set of bets serves all outcomes of a question.
+    """
+    value, level = _checked(value, log_level, rows)
+    excluded, kept = value * 0.0, np.clip(value, 0.0, 1.0)
+    for _ in range(_HALVINGS):
+        middle = (excluded + kept) / 2.0
+        is_out = bets.evidence(value, middle, level) >= -level
+        excluded, kept = np.where(is_out, middle, excluded), np.where(is_out, kept, middle)
+    return excluded if isinstance(value, np.ndarray) else float(excluded)
+
+
+def odds_reach_low(target: Number, *, rows: int, log_level: Number, bets: OddsBets) -> Number:
+    """Return an observed mean from which on :func:`odds_lower` reaches a target, rounded up; infinite as elsewhere."""
+    target, level = _checked(target, log_level, rows)
+    least, reached = np.clip(target, 0.0, 1.0), target * 0.0 + 2.0
+    missed = least
+    for _ in range(_HALVINGS):
+        middle = (missed + reached) / 2.0
+        is_there = bets.evidence(middle, least + 1e-12, level) >= -level
+        missed, reached = np.where(is_there, missed, middle), np.where(is_there, middle, reached)
+    found = np.where(target <= 0.0, -np.inf, np.where(reached > 1.0, np.inf, reached))
+    return found if isinstance(target, np.ndarray) else float(found)
 
 
 def mcdiarmid_width(*, sum_of_squares: Number, log_level: Number) -> Number:

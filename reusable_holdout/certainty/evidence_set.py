@@ -95,6 +95,8 @@ class EvidenceSet:
         """
         if weights is None and len(terms) >= MANY:
             return self.of(*rounded(terms))
+        if self.theory.odds:
+            return self.of(EvidenceRows(terms, np.ones(len(terms))))
 
         def lowest(values: NDArray[np.float64], guess: float) -> float:
             bets, stakes = self._stakes(guess)
@@ -107,6 +109,8 @@ class EvidenceSet:
         """Return the ends, as `of_rows` does, from counted values; the upper end takes `above` if it is given."""
 
         def lowest(rows: EvidenceRows, guess: float) -> float:
+            if self.theory.odds:
+                return self._lowest_in_order(rows, guess)
             bets, stakes = self._stakes(guess)
             return self._lowest(
                 rows.mean, lambda m: np.log1p(np.outer(bets / m, rows.gains(m))) @ rows.counts + stakes
@@ -114,6 +118,14 @@ class EvidenceSet:
 
         mirrored = (rows if above is None else above).mirrored
         return lowest(rows, self.mean), 1.0 - lowest(mirrored, 1.0 - self.mean)
+
+    def _lowest_in_order(self, rows: EvidenceRows, guess: float) -> float:
+        """Return the lower end for rows in time order; see :func:`~reusable_holdout.certainty.bound.odds_lower`."""
+        sizes, weights = np.array(self.theory.odds).T
+        bets = sizes * math.sqrt(2.0 * self.nats / self.rows) / max(self.spread, 1e-9)
+        odds = bets / np.maximum(1.0 - bets * guess, 1.0 - self.theory.set_bets.largest)
+        won = np.log1p(np.outer(odds, rows.values)) @ rows.counts + np.log(weights)
+        return self._lowest(rows.mean, lambda m: won - rows.counts.sum() * np.log1p(odds * m))
 
     @property
     def likely(self) -> tuple[float, float]:

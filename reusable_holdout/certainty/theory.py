@@ -13,7 +13,17 @@ from typing import NamedTuple
 from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 from reusable_holdout.errors import LedgerMismatchError
 
-__all__ = ["EDITIONS", "THEORY", "BandShares", "BetSizes", "ClaimCode", "Shares", "Theory", "edition"]
+__all__ = [
+    "EDITIONS",
+    "IN_TIME_ORDER",
+    "THEORY",
+    "BandShares",
+    "BetSizes",
+    "ClaimCode",
+    "Shares",
+    "Theory",
+    "edition",
+]
 
 
 class Shares(NamedTuple):
@@ -159,6 +169,9 @@ class Theory:
         True if a ratio of counts has the exact binomial interval; else the rows' evidence about it.
     others_nats : float
         Nats that a choice adds to its length if rows certify its winner, for another test bounds other candidates.
+    odds : tuple of (float, float)
+        For rows in time order: the sizes of bets on the odds, in units of what suits the level, and their weights; none
+        for independent rows.
     matchings : int
         Matchings of the rows of two classes over which the evidence about an area under the ROC curve is averaged.
     set_halvings : int
@@ -207,6 +220,7 @@ class Theory:
     suited_share: float
     exact_ratios: bool
     others_nats: float
+    odds: tuple[tuple[float, float], ...]
     matchings: int
     set_halvings: int
     bands: BandShares
@@ -291,6 +305,7 @@ _SECOND = Theory(
     suited_share=0.5,
     exact_ratios=False,
     others_nats=0.0,
+    odds=(),
     matchings=100,
     set_halvings=26,  # to 1e-8 of the mean
     bands=BandShares(band=0.45, positives=0.1, ranks=0.5, ratio=1.1),
@@ -337,11 +352,21 @@ _FOURTH = replace(
     first_share_of_gates=0.9,
 )
 
-EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH)}
+IN_TIME_ORDER = replace(
+    _FOURTH,
+    edition=5,
+    odds=((1.0, 0.8), (2.0, 0.1), (5.0, 0.1)),
+    # both sides can miss, for the mean is random: by distance from one set, by evidence a test for each side
+    scores=Shares(0.5, 0.5),
+    by_evidence=Shares(0.4, 0.1),
+)
+"""Edition for rows in time order: its intervals hold for the mean of the conditional expectations, which is random."""
+
+EDITIONS: dict[int, Theory] = {theory.edition: theory for theory in (_SECOND, _THIRD, _FOURTH, IN_TIME_ORDER)}
 """Every edition that a ledger may name."""
 
 THEORY = _FOURTH
-"""Edition that new ledgers are certified by."""
+"""Edition that new ledgers of independent rows are certified by."""
 
 
 def edition(number: object) -> Theory:

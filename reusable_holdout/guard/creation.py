@@ -32,6 +32,7 @@ from reusable_holdout.guard.stores import (
     told_of,
     watched,
 )
+from reusable_holdout.guard.time_order import check_embargo
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import Counts, tells
 from reusable_holdout.guard.wanted_plan import (
@@ -97,10 +98,15 @@ def allowed_of(allow: Iterable[str]) -> frozenset[str]:
 
 def made(rows: Rows, stated: Stated) -> GuardedView:
     """Make a guard, or resume the one that a ledger has; warn of wishes that the plan does not keep."""
-    data = _private(
-        rows, resolve_metric(stated.metric), None, declared=lambda: declared_classes(stated.ledger)
-    )
     wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
+    wish |= {"order": rows.order} if rows.order else {}
+    data = _private(
+        rows,
+        resolve_metric(stated.metric),
+        None,
+        order=wish.get("order"),
+        declared=lambda: declared_classes(stated.ledger),
+    )
     counts = guessed(data.bound, rows.prevalence, by_ratio=decided_as_ratio(data.bound, wish))
     numbers = {name: wish.get(name) for name in ("charges", "estimate", "spread")}
 
@@ -139,8 +145,8 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
         raise LedgerError(f"{store!r} holds no guard yet; make one with ReusableHoldout(X, y, ledger=...)")
     configuration = Configuration.parse(text)
     metric = metric_of(configuration.metric) if stated.metric is None else resolve_metric(stated.metric)
-    data = _private(rows, metric, configuration.classes)
     plan = Plan.kept(configuration.plan)
+    data = _private(rows, metric, configuration.classes, order=plan.order)
     class_counts.rest_on(data.bound, configuration.counts)
     key = find_key(store, key=stated.key, seed=stated.seed)
     watched(store, stated.witness)
@@ -155,7 +161,7 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
         raise InputError(
             f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
         )
-    data = _private(rows, view.metric, holdout.bound.class_set)
+    data = _private(rows, view.metric, holdout.bound.class_set, order=view.plan.order)
     before, by_ratio = view.facts.counts, view.plan.family == "ratio"
     expected = before.guessed if rows.prevalence is None and before is not None else rows.prevalence
     guess = guessed(data.bound, expected, by_ratio=by_ratio)
@@ -200,7 +206,7 @@ def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None
     warn_of_counted_class(holdout.bound)
 
 
-def _private(rows: Rows, metric: Metric, classes: Any, **declared: Any) -> PrivateData:
+def _private(rows: Rows, metric: Metric, classes: Any, **others: Any) -> PrivateData:
     """Return rows as a guard holds them; they have these classes unless they state their own."""
     return PrivateData(
         rows.X,
@@ -209,7 +215,7 @@ def _private(rows: Rows, metric: Metric, classes: Any, **declared: Any) -> Priva
         classes=classes if rows.classes is None else rows.classes,
         sample_weight=rows.sample_weight,
         groups=rows.groups,
-        **declared,
+        **others,
     )
 
 
@@ -218,6 +224,7 @@ def _owned(
 ) -> OwnedRows:
     """Return the rows, to be recognised later; refuse training rows among them, unless the owner allows it."""
     owned = OwnedRows(holdout, rows.ids, allowed=OVERLAP in allow, nothing=nothing)
+    check_embargo(holdout.begins, rows.training, nothing=nothing)
     if rows.training is not None and OVERLAP not in allow:
         overlapping.check_training(owned, rows.training, nothing=nothing)
     return owned

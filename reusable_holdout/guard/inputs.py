@@ -20,6 +20,7 @@ from reusable_holdout.guard.chunks import dask_rows, predicting
 from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
+from reusable_holdout.guard.time_order import checked_beginning
 from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout.metrics.containers import (
     check_same_order,
@@ -56,6 +57,7 @@ class PrivateData:
         classes: ArrayLike | str | None = None,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        order: str | None = None,
         declared: Callable[[], list[Any] | str | None] = lambda: None,
         opened: bool = False,
     ) -> None:
@@ -78,6 +80,7 @@ class PrivateData:
             self.bound = bind(classes=self.classes)
         self.sketches: dict[type, Sketch] = {}
         self.bound.know_order(indexes)
+        self.begins = checked_beginning(self.bound, indexes, sample_weight) if order else None
         self._trial: trial.Trial | None = None
         if X is None:
             return

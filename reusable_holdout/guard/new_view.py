@@ -52,6 +52,7 @@ class Opening(NamedTuple):
             classes=None if self.metric.response == "values" else rows.bound.class_set,
             sample_weight=self.sample_weight,
             groups=rows.groups,
+            order=root.plan.order,
             opened=True,
         )
         described = data.bound.describe()

@@ -22,6 +22,7 @@ from reusable_holdout.guard.subjects import (
     prepared_subjects,
     tolerance_unit,
 )
+from reusable_holdout.guard.time_order import check_embargo
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
@@ -122,6 +123,7 @@ def posed(view: GuardedView, question: Question) -> Posed:
         priors = checked_priors(question.priors, count, unit, at.metric.name, several=several)
     if question.X_train is not None:
         check_data(question.X_train, "X_train")
+        check_embargo(at.root.holdout.begins, question.X_train, nothing="nothing was asked")
     tolerances, beyond = _tolerances(question, way, count, unit), _beyond(question, at, way, priors)
     checked_series(question.series, by_series=way.by_series)
     named = question.name

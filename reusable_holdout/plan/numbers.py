@@ -206,6 +206,16 @@ def check_together(
         )
 
 
+def check_order(family: Family, asks: str, order: str | None) -> None:
+    """Refuse plans for rows in time order whose intervals would rest on independent rows."""
+    if order and (asks == "claims" or family not in {"binomial", "mean"}):
+        raise InputError(
+            "rows in time order take metrics that are means of bounded losses over rows, such as accuracy, brier or "
+            f"mae, and no board of claims; got {'a board' if asks == 'claims' else f'a metric of family {family!r}'}: "
+            "its intervals need independent rows; take another metric, or leave order= out where rows are independent"
+        )
+
+
 # ---- searches
 
 

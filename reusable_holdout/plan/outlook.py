@@ -49,6 +49,7 @@ class Outlook:
     reveals: int
     choices: tuple[int, ...]
     shared: SharedBudget
+    order: str | None
     _wish: Wish
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
-from reusable_holdout.certainty import Certificate, edition, worst_choice_nats
+from reusable_holdout.certainty import IN_TIME_ORDER, Certificate, edition, worst_choice_nats
 from reusable_holdout.errors import InputError, PlanError
 from reusable_holdout.plan import numbers, report
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, STATED, Family, SharedBudget
@@ -81,6 +81,8 @@ class Plan(Outlook):
     gates : bool
         True if only gates are asked. Then `tolerance` is the difference that they show nine times in ten, up to the
         last charge; see :meth:`shown_difference`.
+    order : "time", optional
+        The rows will be in time order; see :class:`Rows`.
     bounds : tuple of float
         Lower and upper bound of the metric.
     greater_is_better : bool
@@ -157,6 +159,7 @@ class Plan(Outlook):
         final_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
+        order: Literal["time"] | None = None,
         bounds: tuple[float, float] = (0.0, 1.0),
         greater_is_better: bool = True,
         family: Family = "binomial",
@@ -168,12 +171,16 @@ class Plan(Outlook):
         self.stated = tuple(name for name in STATED if given[name] is not None)
         self.asks: Asks = numbers.asked_for(board, gates=gates)
         self._open = {name: given[name] for name in (*self.stated, "board")} | {"gates": gates}
+        numbers.choice("order", order or "time", ("time",))
+        shared = replace(shared, theory=IN_TIME_ORDER.edition) if order else shared
+        self.order = "time" if edition(shared.theory).odds else None
         if rows is None and len({"queries", "charges", "tolerance"} & {*self.stated}) < 3:
             return  # a guard fills in its rows
         self.lower, self.upper = numbers.checked_bounds(bounds)
         self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
         numbers.choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
         numbers.check_together(family, self.asks, threshold, noise, spread)
+        numbers.check_order(family, self.asks, self.order)
         kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
         self.confidence = numbers.checked_confidence(confidence, kept=kept)
         middle = (self.lower + self.upper) / 2.0 if estimate is None else estimate
@@ -278,7 +285,7 @@ class Plan(Outlook):
             shares = scores.theory.by_evidence
         return replace(
             scores,
-            bound=replace(scores.bound, family="bounded"),
+            bound=replace(scores.bound, family="odds" if scores.theory.odds else "bounded", estimate=0.5),
             noise_scale=self.comparison_noise / (2.0 * self.span),
             noisy=scores.noisy or scores.noise_scale > 0.0,
             tolerance=self.tolerance / (2.0 * self.span),
@@ -351,7 +358,7 @@ class Plan(Outlook):
         """Return the stated numbers by name, as arguments for a plan of other rows or of another metric."""
         board = "claims" if self.asks == "claims" else None
         stated = {name: self._open[name] for name in self.stated}
-        return stated | {"board": board, "gates": self.asks == "gates"}
+        return stated | {"board": board, "gates": self.asks == "gates", "order": self.order}
 
     def __getattr__(self, name: str) -> Any:
         if name in Outlook.__annotations__ and name != "stated":

@@ -8,12 +8,18 @@ from reusable_holdout.plan.outlook import Outlook
 
 Row = tuple[str, str]
 
-__all__ = ["report"]
+__all__ = ["IN_ORDER", "report"]
+
+IN_ORDER = (
+    "intervals are about the mean risk over these rows' period, given what came before each; not the future"
+)
 
 
 def report(plan: Outlook) -> str:
     """Return what can be asked, how wide the answers are and what would narrow them, and privacy, as text."""
     sections = [_questions(plan), _widths(plan), _advice(plan), _privacy(plan), _otherwise(plan)]
+    if plan.order:
+        sections[0][1].append(("rows in time order", IN_ORDER))
     title = f"Plan for {plan.rows:,} rows and {plan.queries:,} adaptive queries"
     lines = [title, "=" * len(title)]
     for heading, rows in sections:

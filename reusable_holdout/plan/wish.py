@@ -208,7 +208,13 @@ class Wish:
         rows, by_rows = numbers.rows, self.family in BY_ROWS
         family: Any = "bounded" if by_rows else self.family
         return Certificate(
-            bound=ConfidenceBound(family, rows=rows, sum_of_squares=self.variation / rows),
+            bound=ConfidenceBound(
+                "odds" if self.theory.odds else family,
+                rows=rows,
+                sum_of_squares=self.variation / rows,
+                odds=self.theory.odds,
+                estimate=self.estimate,
+            ),
             queries=numbers.queries,
             charges=numbers.charges,
             beta=self.beta,

@@ -1,0 +1,51 @@
+"""Rows in time order: what is refused, and the data that must end before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reusable_holdout.errors import InputError
+from reusable_holdout.metrics import BoundMetric
+from reusable_holdout.metrics.containers import index_of
+
+__all__ = ["check_embargo", "checked_beginning"]
+
+
+def checked_beginning(bound: BoundMetric, indexes: Sequence[Any], sample_weight: Any) -> Any:
+    """Return the time of the first row, or None if the rows have no index of times.
+
+    An InputError says that intervals cannot hold for this metric, its weights or groups in time order, or that the
+    times are in another order.
+    """
+    problem, groups = None, bound.groups
+    if not bound.by_rows or (bound.statistic.chosen is not None and sample_weight is None):
+        problem = f"metric {bound.metric.name!r} is no mean of losses over all rows; take accuracy, brier, mae or mse"
+    elif bound.relative_weights is not None:
+        problem = "sample_weight has several numbers; pass 0 and 1, which make a slice"
+    elif groups is not None and (np.diff(groups.codes) < 0).any():
+        problem = "groups must be steps in time, each in one piece; sort the rows, or name contiguous steps"
+    times = [index for index in indexes if index.dtype.kind == "M"]
+    if not all(index.is_monotonic_increasing for index in times):
+        problem = "the index of times is in another order; sort the rows by time"
+    if problem is not None:
+        raise InputError(f"rows in time order: {problem}; nothing was made")
+    return times[0][0] if times else None
+
+
+def check_embargo(begins: Any, rows: Any, *, nothing: str) -> None:
+    """Refuse rows that the analyst uses unless they end before the first row of the holdout, where both have times."""
+    index = index_of(rows)
+    if begins is None or index is None or index.dtype.kind != "M" or not len(index):
+        return
+    try:
+        is_before = bool(index.max() < begins)
+    except TypeError:  # one has a time zone, the other has none
+        is_before = False
+    if not is_before:
+        raise InputError(
+            "rows in time order: training rows must end before the first row of the holdout; got rows of the same time "
+            f"or later, or times in no common zone; leave them out; {nothing}"
+        )
