@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from reusable_holdout.errors import ModelError
 
-__all__ = ["Answer", "Choice", "Finals", "Guardrail", "Price", "in_words"]
+__all__ = ["Answer", "Choice", "Drift", "Finals", "Guardrail", "Price", "in_words"]
 
 
 class Guardrail(NamedTuple):
@@ -131,6 +131,23 @@ class Choice:
     index: int
     answer: Answer
     others: float
+
+
+class Drift(NamedTuple):
+    """The difference of one model's scores on two slices: new minus old; see :meth:`ReusableHoldout.drift`.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The difference of both answers, and its interval, in the metric's unit.
+    new, old : Answer
+    """
+
+    value: float
+    low: float
+    high: float
+    new: Answer
+    old: Answer
 
 
 class Finals(list["Answer | ModelError"]):

@@ -265,7 +265,7 @@ def _stored_form(own: Certificate, span: float, lower: float, record: Mapping[st
     return {
         **same,
         **scaled,
-        "bound": asdict(own.bound),
+        "bound": {name: part for name, part in asdict(own.bound).items() if name not in {"odds", "estimate"}},
         "shares": list(own.shares),
         "theory": own.theory.edition,
         "estimate": record["estimate"],

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from reusable_holdout.answer import Drift
 from reusable_holdout.errors import InputError
-from reusable_holdout.guard import creation
+from reusable_holdout.guard import creation, extension
 from reusable_holdout.guard.boundary import sealed
 from reusable_holdout.guard.creation import Stated, allowed_of
 from reusable_holdout.guard.new_view import Opening
@@ -16,6 +18,7 @@ from reusable_holdout.guard.verbs import Verbs
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.rows import Rows
+from reusable_holdout.slips import checked_call
 
 __all__ = ["Branches", "Rotation", "rows_of"]
 
@@ -139,10 +142,95 @@ class Branches(Verbs):
             prevalence=shares if prevalence is None else prevalence,
             vacuous="vacuous" in allowed_of(allow),
             name=name,
-            root=view.root,
+            base=view.base,
         )
         found = asked.open()
         return self if found is view else type(self)._of(found)
+
+    @sealed
+    def extend(self, X: Any, y: Any = None, *, allow: Iterable[str] = ()) -> Self:
+        """Add rows to the holdout, on the same budget; return the guard of all rows.
+
+        Later questions to it rest on all rows, so their intervals are narrower. Answers given before keep their
+        intervals, and this guard still replays them. The same question about all rows is a new one. The same rows give
+        the same guard again, in all processes: to resume it, open the first rows and extend them again.
+
+        Parameters
+        ----------
+        X, y : array-like, or Rows
+            Further rows of the same population: of the same kind, with the same columns, and with groups, ids and
+            weights if the guard's rows have them. Rows in time order must come after those before.
+        allow : set of str
+            "vacuous" adds them even if the plan is vacuous.
+
+        Returns
+        -------
+        ReusableHoldout
+
+        Raises
+        ------
+        InputError
+            If the rows do not fit those of the guard.
+        OverlapError
+            If rows of them are in the guard already: by ids a single row, by features more than chance explains.
+        SecondBudgetError
+            If they have a budget elsewhere.
+        LedgerMismatchError
+            If other rows were added to this guard's.
+        Halted
+            If a final was given.
+
+        Warns
+        -----
+        KeptLessWarning
+            If the class counts of all rows, which are released where the metric rests on them, leave a wider tolerance
+            than expected.
+
+        Notes
+        -----
+        When rows are added, and how many, may depend on answers, but not on labels, old or new. **Rows that come
+        because of their labels, or because a model failed on them, break the promise.**
+        """
+        rows, vacuous = rows_of(X, y), "vacuous" in allowed_of(allow)
+        return type(self)._of(extension.extended(self._view, rows, vacuous=vacuous))
+
+    @checked_call
+    def drift(
+        self,
+        subject: Any,
+        X_train: Any = None,
+        y_train: Any = None,
+        *,
+        where: ArrayLike,
+        prior: Any = None,
+        cv: Any = 5,
+    ) -> Drift:
+        """Ask by how much a model's score differs between some rows, such as new ones, and the others.
+
+        These are two questions, about two slices, and both answers hold together. So their difference is certified.
+
+        Parameters
+        ----------
+        subject, X_train, y_train, prior, cv
+            As for :meth:`evaluate`; the prior is the same for both.
+        where : array-like of bool of shape (rows,)
+            Public mask of the new rows.
+
+        Returns
+        -------
+        Drift
+            The interval contains the score on the new rows minus that on the old ones.
+
+        Raises
+        ------
+        InputError, BudgetError, Halted, ModelError
+            As for :meth:`on` and :meth:`evaluate`.
+        """
+        masks = np.asarray(where, dtype=bool), ~np.asarray(where, dtype=bool)
+        new, old = (
+            self.on(where=mask).evaluate(subject, X_train, y_train, prior=prior, cv=cv) for mask in masks
+        )
+        return Drift(new.value - old.value, new.low - old.high, new.high - old.low, new, old)
 
     @sealed
     def rotate(
@@ -208,7 +296,7 @@ class Branches(Verbs):
                 f"a guard is rotated when it has halted; this one has {self.charges_left} charges and "
                 f"{self.queries_left:,} queries left; nothing was released; pass early=True to give them up"
             )
-        if self._view.root is not self._view:
+        if self._view.base is not self._view:
             raise InputError(
                 "rows are rotated only by the guard that was made with them; this one is of another metric or slice; "
                 "nothing was released; rotate that guard, then use its on() for this metric or slice"

@@ -21,7 +21,7 @@ from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import HoldoutError, InputError, LedgerError, LedgerMismatchError, RotatedError
 from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData
-from reusable_holdout.guard.views import OF_ROWS, VIEW, Counts, Facts, View
+from reusable_holdout.guard.views import ADDED, OF_ROWS, VIEW, Counts, Facts, View
 from reusable_holdout.ledger import Row, SqlLedger, genesis, key_commitment
 from reusable_holdout.metrics import Metric, described_metric
 from reusable_holdout.metrics.predictions import PRIVATE
@@ -153,7 +153,7 @@ class Configuration(Facts):
                     )
             raise LedgerMismatchError(
                 f"the ledger must belong to this holdout; it belongs to other data (rows, order, columns or types "
-                f"differ); {_MISMATCH}; use the same data, or another ledger"
+                f"differ); {_MISMATCH}; use the same data, without rows that extend() added, or another ledger"
             )
         mine, theirs = self.parts(), stored.parts()
         _check_unchanged(mine["metric"], theirs["metric"])
@@ -227,7 +227,9 @@ def metric_of(description: dict[str, Any]) -> Metric:
     An InputError is raised for a user's own metric, because the ledger does not hold its code.
     """
     try:
-        return described_metric({name: part for name, part in description.items() if name not in OF_ROWS})
+        return described_metric(
+            {name: part for name, part in description.items() if name not in OF_ROWS | ADDED}
+        )
     except InputError:
         raise InputError(
             f"the ledger's metric {description['name']!r} is one of your own; pass the same metric= to open()"

@@ -34,7 +34,7 @@ from reusable_holdout.guard.stores import (
 )
 from reusable_holdout.guard.time_order import check_embargo
 from reusable_holdout.guard.view import GuardedView
-from reusable_holdout.guard.views import Counts, tells
+from reusable_holdout.guard.views import VIEW, Counts, View, newest, tells
 from reusable_holdout.guard.wanted_plan import (
     Kept,
     Wanted,
@@ -50,7 +50,7 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.rows import Rows
 
-__all__ = ["Stated", "allowed_of", "made", "opened", "rotated"]
+__all__ = ["Stated", "allowed_of", "made", "opened", "private", "rotated"]
 
 
 class Stated(NamedTuple):
@@ -100,7 +100,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
     """Make a guard, or resume the one that a ledger has; warn of wishes that the plan does not keep."""
     wish, allow = stated.wish(), stated.allow - ({NO_WITNESS} if stated.witness else set())
     wish |= {"order": rows.order} if rows.order else {}
-    data = _private(
+    data = private(
         rows,
         resolve_metric(stated.metric),
         None,
@@ -146,7 +146,7 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
     configuration = Configuration.parse(text)
     metric = metric_of(configuration.metric) if stated.metric is None else resolve_metric(stated.metric)
     plan = Plan.kept(configuration.plan)
-    data = _private(rows, metric, configuration.classes, order=plan.order)
+    data = private(rows, metric, configuration.classes, order=plan.order)
     class_counts.rest_on(data.bound, configuration.counts)
     key = find_key(store, key=stated.key, seed=stated.seed)
     watched(store, stated.witness)
@@ -156,32 +156,35 @@ def opened(rows: Rows, place: str | Path, stated: Stated) -> GuardedView:
 
 def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
     """Go on with a fresh holdout in the same ledger, and release this one."""
-    holdout, nothing = view.holdout, "nothing was released"
+    holdout, root, nothing = view.holdout, view.root, "nothing was released"
+    _check_has_all_rows(view)
     if rows.groups is None and holdout.groups is not None:
         raise InputError(
             f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
         )
-    data = _private(rows, view.metric, holdout.bound.class_set, order=view.plan.order)
-    before, by_ratio = view.facts.counts, view.plan.family == "ratio"
+    data = private(rows, view.metric, holdout.bound.class_set, order=root.plan.order)
+    before, by_ratio = root.facts.counts, root.plan.family == "ratio"
     expected = before.guessed if rows.prevalence is None and before is not None else rows.prevalence
     guess = guessed(data.bound, expected, by_ratio=by_ratio)
     own = {name: getattr(stated, name) for name in ("queries", "tolerance", "charges", "estimate")}
 
     def planned(facts: dict[str, Any], told_before: float, **less: Any) -> Plan:
-        return renewed(view.plan, facts, told_before=told_before, **(own | less))
+        return renewed(root.plan, facts, told_before=told_before, **(own | less))
 
     wanted = Wanted(
         data.bound,
         guess,
         planned,
         charges=stated.charges,
-        estimate=view.plan.estimate if stated.estimate is None else stated.estimate,
-        spread=None if by_ratio else view.plan.stated_spread,
+        estimate=root.plan.estimate if stated.estimate is None else stated.estimate,
+        spread=None if by_ratio else root.plan.stated_spread,
     )
     allow, ledger, key = stated.allow, view.ledger, view.key
     _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
     owned = _owned(data, rows, allow, nothing=nothing)
-    kept_rows = overlapping.kept_of_fresh(owned, ledger, key[0], holdout.X)
+    kept_rows = overlapping.kept_of_fresh(owned, ledger, key[0], root.holdout.X)
+    if view.added and not owned.allowed:
+        overlapping.check_added(owned, view)
     with budgeted(data, ledger, allowed=SECOND_BUDGET in allow, next_epoch=True) as another:
         counts = class_counts.told(data.bound, guess)
         kept = wanted.kept(counts, told_of(data, counts))
@@ -197,6 +200,16 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
     return fresh
 
 
+def _check_has_all_rows(view: GuardedView) -> None:
+    """Refuse to rotate a guard to whose rows others were added."""
+    views = [view.root.facts, *(View.parse(row.told) for row in view.ledger.rows(kind=VIEW))]
+    if newest(views) != view.number:
+        raise InputError(
+            "the guard that rotates must have all rows; rows were added to those of this one; nothing was released; "
+            "extend it with the same rows, which gives the guard of all rows, and rotate that one"
+        )
+
+
 def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None:
     """Refuse a vacuous plan unless allowed; warn of copied rows, and of which class counts as positive."""
     with saying_what_counts(holdout.bound, plan.rows):
@@ -206,7 +219,7 @@ def _check_may_stand(holdout: PrivateData, plan: Plan, *, vacuous: bool) -> None
     warn_of_counted_class(holdout.bound)
 
 
-def _private(rows: Rows, metric: Metric, classes: Any, **others: Any) -> PrivateData:
+def private(rows: Rows, metric: Metric, classes: Any, **others: Any) -> PrivateData:
     """Return rows as a guard holds them; they have these classes unless they state their own."""
     return PrivateData(
         rows.X,

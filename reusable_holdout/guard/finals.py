@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reusable_holdout.answer import Finals
-from reusable_holdout.errors import InputError
+from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.questions import Posed
 from reusable_holdout.guard.subjects import Subject, measured
 from reusable_holdout.guard.transcript import row_of
+from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Row
+from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways import State
 
 __all__ = ["tell_finals"]
@@ -26,19 +28,26 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
             "a final must name each metric once; got one twice; nothing was asked; pass its models in one list"
         )
     each = [entry for one in finals for entry in _entries(one, finals)]
-    digests = [entry.digest for entry in each]
+    alone = [entry.alone() for entry in each if entry.of.view.alone]
+    digests = [entry.digest for entry in (*each, *alone)]
     transcript, final = root.transcript, root.ways.final
     ended = final.halt_reason(transcript.state) is not None
     found: list[Any] = []
     if not ended:
         for one in finals:
             one.view.holdout.try_out([model for subject in one.subjects for model in subject.models])
-        found = [measured(one.of.view, one.of.way, [one.subject], one.of.question.X_train)[0] for one in each]
+        found = [
+            measured(one.of.view, one.of.way, [one.subject], one.of.question.X_train)[0]
+            for one in (*each, *alone)
+        ]
     with transcript.ledger.transaction() as transaction:
         known = transaction.find(digests)
         state = transcript.state_at(transaction.tail)
         reason = None if len(known) == len(digests) else final.halt_reason(state)
-        rows = _rows(each, found, state) if reason is None and not known and not ended else []
+        rows = []
+        if reason is None and not known and not ended:
+            rows = _rows(each, found[: len(each)], state, [])
+            rows = _rows(alone, found[len(each) :], state, rows)
         transaction.append(rows)
     known |= {row.digest: row for row in rows}
     if reason is not None or len(known) < len(digests):
@@ -47,6 +56,9 @@ def tell_finals(finals: Sequence[Posed]) -> list[Any]:
     answers: list[Any] = []
     for one in finals:
         own = [transcript.answer(known[digest], one.unit, left, replayed=not rows) for digest in one.digests]
+        if one.view.alone is not None:
+            of_new = [known[_digest_alone(one.view.alone, digest)] for digest in one.digests]
+            own = [_left_by_both(answer, row, one.unit) for answer, row in zip(own, of_new, strict=True)]
         one.view.tell(own)
         answers.append(Finals(own, greater_is_better=one.unit.greater_is_better) if one.several else own[0])
     return answers
@@ -61,6 +73,30 @@ class _Entry(NamedTuple):
     name: str
     prior: float | None
     weight: int | None
+
+    def alone(self) -> _Entry:
+        """Return the same model about the rows that were added last."""
+        view: Any = self.of.view.alone
+        given = self.subject.predictions
+        predictions = None if given is None else given[:, -view.holdout.bound.rows :]
+        return self._replace(
+            of=self.of._replace(view=view, way=view.ways.final),
+            subject=self.subject._replace(predictions=predictions, found=None),
+            digest=_digest_alone(view, self.digest),
+        )
+
+
+def _digest_alone(view: GuardedView, digest: bytes) -> bytes:
+    return view.content.several(b"alone", [digest])
+
+
+def _left_by_both(answer: Any, row: Row, unit: Unit) -> Any:
+    """Return a final's answer with the interval that all rows and the new rows leave, as both hold."""
+    if isinstance(answer, ModelError):
+        return answer
+    low, high = unit.ends(row.low, row.high)
+    low, high = max(low, answer.low), min(high, answer.high)
+    return answer._replace(low=low, high=high) if low <= high else answer
 
 
 def _entries(one: Posed, finals: Sequence[Posed]) -> list[_Entry]:
@@ -87,9 +123,9 @@ def _entries(one: Posed, finals: Sequence[Posed]) -> list[_Entry]:
     ]
 
 
-def _rows(each: Sequence[_Entry], found: Sequence[Any], state: State) -> list[Row]:
-    """Return the rows of finals that are released together, each certified by its weight among all."""
-    rows: list[Row] = []
+def _rows(each: Sequence[_Entry], found: Sequence[Any], state: State, before: list[Row]) -> list[Row]:
+    """Return the rows of finals that are released together, each certified by its weight among all, after others."""
+    rows = [*before]
     for entry, value in zip(each, found, strict=True):
         way: Any = entry.of.way
         length = way.length(state, len(each))

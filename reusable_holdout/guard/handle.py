@@ -234,7 +234,10 @@ class Handle(NamedTuple):
 
     def _opened_view(self) -> Any:
         contents = read_private(Path(self.view_file))
-        return self._replace(view_file="").open().on(**contents)
+        guard = self._replace(view_file="").open()
+        for rows in contents.pop("added"):
+            guard = guard.extend(rows)
+        return guard.on(**contents)
 
 
 class UnreachableGuard(AbsentGuard):

@@ -55,6 +55,7 @@ class OwnedRows:
 
     def __init__(self, holdout: PrivateData, ids: Any, *, allowed: bool, nothing: str) -> None:
         self.holdout, self.allowed, self._named = holdout, allowed, ids is not None
+        self.nothing = nothing
         judged = holdout.bound.metric.response == "judged"
         if judged and ids is not None:
             raise InputError(f"judged rows have ids already, in y; got ids=, too; {nothing}; leave ids= out")
@@ -155,7 +156,7 @@ class TrainedOn:
     """
 
     def __init__(self, holdout: PrivateData, *, allowed: bool) -> None:
-        self._holdout, self._allowed = holdout, allowed
+        self._holdout, self.allowed = holdout, allowed
         self._last: tuple[weakref.ref[Any], bool] | None = None  # loops ask with one table
 
     def __repr__(self) -> str:
@@ -166,7 +167,7 @@ class TrainedOn:
 
         Rows that cannot be compared count as different.
         """
-        if X_train is None or self._allowed or self._holdout.X is None:
+        if X_train is None or self.allowed or self._holdout.X is None:
             return False
         last = self._last
         if last is not None and last[0]() is X_train:

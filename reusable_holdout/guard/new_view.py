@@ -9,17 +9,26 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from reusable_holdout.errors import InputError, LedgerMismatchError
+from reusable_holdout.errors import InputError, LedgerMismatchError, PlanError
 from reusable_holdout.guard.class_counts import rest_on, told
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.stores import told_of
 from reusable_holdout.guard.subjects import checked_names
 from reusable_holdout.guard.view import GuardedView
-from reusable_holdout.guard.views import VIEW, Counts, View, tells
-from reusable_holdout.guard.wanted_plan import Kept, Wanted, decided_as_ratio, guessed, warn_of_counted_class
+from reusable_holdout.guard.views import VIEW, Counts, View, newest, tells
+from reusable_holdout.guard.wanted_plan import (
+    Kept,
+    Wanted,
+    decided_as_ratio,
+    guessed,
+    plan_numbers,
+    warn_of_counted_class,
+)
 from reusable_holdout.ledger import Row
 from reusable_holdout.metrics import BoundMetric, Definition, Metric
 from reusable_holdout.plan import Plan
+from reusable_holdout.rows import Rows
+from reusable_holdout.ways import State
 
 __all__ = ["Opening"]
 
@@ -39,13 +48,28 @@ class Opening(NamedTuple):
     prevalence: Any
     vacuous: bool
     name: str | None
-    root: GuardedView
+    base: GuardedView
+    pooled: PrivateData | None = None
+    added: tuple[Rows, ...] = ()
+    digest: str = ""
+    fresh: PrivateData | None = None
+
+    @property
+    def root(self) -> GuardedView:
+        """The view that the guard was made with."""
+        return self.base.root
+
+    def is_open(self) -> bool:
+        """Return True if added rows were added before, in any process."""
+        assert self.pooled is not None  # noqa: S101 - its caller has them
+        described = self._described(self.pooled.bound)
+        return self.root.ledger.find(self._digest(described)) is not None
 
     def open(self) -> GuardedView:
         """Return the view: the guard's own, one that was opened before, or a new one."""
-        root, rows, first = self.root, self.root.holdout, self.root.facts
+        root, rows, first = self.root, self.base.holdout, self.base.facts
         self._check_targets(rows.bound.metric)
-        data = PrivateData(
+        data = self.pooled or PrivateData(
             rows.X,
             rows.y,
             self.metric,
@@ -55,15 +79,57 @@ class Opening(NamedTuple):
             order=root.plan.order,
             opened=True,
         )
-        described = data.bound.describe()
-        if described == first.metric:
-            self._check_tolerance(root.plan, first.counts)
-            return root
+        described = self._described(data.bound)
+        if self.pooled is None and data.bound.describe() == rows.bound.describe():
+            self._check_tolerance(self.base.plan, first.counts)
+            return self.base
         facts = View.parse(self._row(data.bound, described).told)
         rest_on(data.bound, facts.counts)
         plan = facts.kept
         self._check_tolerance(plan, facts.counts)
-        return GuardedView(data, facts, plan, root.ledger, root.key, root=root)
+        base = None if self.pooled else self.base
+        alone = self._view_alone(facts)
+        return GuardedView(
+            data, facts, plan, root.ledger, root.key, root=root, base=base, added=self.added, alone=alone
+        )
+
+    def _view_alone(self, facts: View) -> GuardedView | None:
+        """Return the view of added rows alone, if the plan keeps a share for it; a final rests on it, too."""
+        root, row = self.root, None
+        if self.fresh is not None:
+            row = root.ledger.find(self._digest(self._alone(self.fresh.bound, facts.number)))
+        if row is None or self.fresh is None:
+            return None
+        own, since = View.parse(row.told), State.after(row)
+        return GuardedView(self.fresh, own, own.kept, root.ledger, root.key, root=root, since=since)
+
+    def _alone(self, bound: BoundMetric, number: int) -> dict[str, Any]:
+        return bound.describe() | {"alone": number, "added": self.digest}
+
+    def _facts_alone(self, facts: View, before: list[View]) -> View | None:
+        """Return the facts of the view of added rows alone; None without a share, or if it would tell class counts."""
+        root, number = self.root.plan, facts.number + 1
+        if self.fresh is None or not root.growth_share or facts.counts is not None:
+            return None
+        confidence = root.confidence_of_added(1 + sum(one.adds for one in before))
+        try:
+            plan = self._plan(
+                number, plan_numbers(self.fresh.bound, spread=self.spread), 0.0, confidence=confidence
+            )
+        except PlanError:  # so few rows narrow no final
+            return None
+        metric = self._alone(self.fresh.bound, facts.number)
+        return View(number=number, metric=metric, plan=plan.record(), counts=None, told_by=number)
+
+    def _described(self, bound: BoundMetric) -> dict[str, Any]:
+        """Return the description of a metric, and the rows that it is about if rows were added to the guard's own."""
+        number = self.base.number
+        if self.pooled:
+            return bound.describe() | {"extends": number, "added": self.digest}
+        return bound.describe() | ({"rows_of": number} if number else {})
+
+    def _digest(self, described: dict[str, Any]) -> bytes:
+        return self.root.content.view(json.dumps(described, sort_keys=True))
 
     def _check_tolerance(self, plan: Plan, counts: Counts | None) -> None:
         if self.tolerance is None or self.tolerance == plan.tolerance:
@@ -86,8 +152,7 @@ class Opening(NamedTuple):
 
     def _row(self, bound: BoundMetric, metric: dict[str, Any]) -> Row:
         """Return the ledger's row of the view, opened now or before; refusals depend on the guessed counts alone."""
-        root, ledger = self.root, self.root.ledger
-        digest = root.content.view(json.dumps(metric, sort_keys=True))
+        root, ledger, digest = self.root, self.root.ledger, self._digest(metric)
         row = ledger.find(digest)
         if row is not None:
             return row
@@ -95,10 +160,15 @@ class Opening(NamedTuple):
         (name,) = checked_names([bound.metric.name if self.name is None else self.name], 1)
         while row is None:  # another process may open another view meanwhile, and take its number
             before = [root.facts, *(View.parse(one.told) for one in ledger.rows(kind=VIEW))]
+            if self.pooled and newest(before) != self.base.number:
+                raise LedgerMismatchError(
+                    "rows are added to the newest rows of a guard; others were added meanwhile, perhaps by another "
+                    "process; nothing was added; extend with those first, then the guard that you get with these"
+                )
             facts, kept = self._facts(bound, metric, before)
-            row = self._opened(facts, digest, name)
+            row = self._opened(facts, digest, name, self._facts_alone(facts, before))
             if row is not None and facts.tells:
-                told_of(root.holdout, facts.counts, metric)
+                told_of(self.base.holdout if self.pooled is None else self.pooled, facts.counts, metric)
                 kept.warn(facts.nats, vacuous=self.vacuous)
         return row
 
@@ -131,7 +201,7 @@ class Opening(NamedTuple):
             kept = wanted.kept(told(bound, counts), nats)
         return replace(facts, counts=kept.counts, plan=kept.plan.record()), kept
 
-    def _opened(self, facts: View, digest: bytes, name: str) -> Row | None:
+    def _opened(self, facts: View, digest: bytes, name: str, alone: View | None) -> Row | None:
         """Record the facts of a view durably; return None if another view took its number meanwhile.
 
         Raises InputError if releasing the class counts could break a promise of the guard's own plan; this reveals
@@ -149,7 +219,11 @@ class Opening(NamedTuple):
                     worst = ways.reveal.certificate.theory.counts.worst
                     ways.reveal.check_affordable(worst, state, "telling class counts")
                 row = facts.row(state, digest, name)
-                transaction.append([row])
+                rows = [row]
+                if alone is not None:
+                    digest, after = self._digest(alone.metric), State.after(row)
+                    rows.append(alone.row(after, digest, f"{self.metric.name}, new rows"))
+                transaction.append(rows)
         if reason is not None:
             raise transcript.halt(reason, [])
         return row
@@ -168,7 +242,8 @@ class Opening(NamedTuple):
             charges=root.charges,
             tolerance=less.get("tolerance", self.tolerance),
             noise=None if root.noise else 0.0,
-            confidence=root.confidence,
+            confidence=less.get("confidence", root.confidence),
+            growth_share=root.growth_share if "confidence" not in less else None,
             estimate=self.estimate,
             prior_error=self.prior_error,
             board="claims" if root.asks == "claims" else None,

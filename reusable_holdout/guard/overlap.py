@@ -23,13 +23,18 @@ from reusable_holdout.guard.known_rows import (
     secret_of,
 )
 from reusable_holdout.guard.row_sets import OWNERS, Copies, RowSet, by_chance, column_names, ordered_rows
+from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Ledger
 
-__all__ = ["check_training", "kept_of_fresh"]
+__all__ = ["check_added", "check_training", "kept_of_fresh"]
 
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass allow={{"overlap"}}: then no promise holds'
+)
+_ADDED = (
+    "added rows must be new; {common} of the {rows} are rows of this guard or of an earlier epoch, {explained}; "
+    "{nothing}; leave them out"
 )
 _RELEASED = (
     "a new holdout must be rows that were not used before; {common} of its {rows} rows are rows of epoch {epoch}, "
@@ -90,7 +95,9 @@ def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
         ) from None
 
 
-def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> KeptRows:
+def kept_of_fresh(
+    rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any, *, words: str = _RELEASED
+) -> KeptRows:
     """Return the digests of a new holdout that a ledger keeps; refuse rows of an earlier epoch, unless that is allowed.
 
     Columns without names are compared with `beside`, the features of the last epoch. Raises OverlapError if more
@@ -102,8 +109,21 @@ def kept_of_fresh(rows: OwnedRows, ledger: Ledger, key: bytes, beside: Any) -> K
     if not rows.allowed:
         for epoch in epochs:
             kept = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
-            _check_fresh(rows, features, kept, key, epoch.epoch, named=named)
+            _check_fresh(rows, features, kept, key, epoch.epoch, named=named, words=words)
     return rows.kept_as(key, ledger.epoch + 1, features, by_name=named)
+
+
+def check_added(rows: OwnedRows, view: GuardedView) -> None:
+    """Refuse rows to be added to a guard if it has them already, or an earlier epoch of its ledger had them."""
+    kept_of_fresh(rows, view.ledger, view.key[0], view.root.holdout.X, words=_ADDED)
+    fresh, nothing = rows.holdout, rows.nothing
+    if rows.ids is not None:
+        for one in view.added:
+            names = names_of(one.ids, what="ids=", nothing=nothing).rows
+            _check_none(rows.ids.rows.common(names), rows.ids.rows.rows, _ADDED, nothing)
+    elif fresh.X is not None:
+        before, own = view.holdout.row_set, fresh.row_set
+        _check_few(own.common(before), own.copies, before.copies, _ADDED, nothing)
 
 
 def _features_as_before(
@@ -130,12 +150,13 @@ def _check_fresh(
     epoch: int,
     *,
     named: bool,
+    words: str,
 ) -> None:
     """Refuse rows that are among the rows of one epoch, given the parts that the ledger keeps of it."""
-    nothing = "nothing was released"
+    nothing = known.nothing
     if parts is None:
         raise TamperedLedgerError([f"the rows of epoch {epoch} are not those that were sealed; {nothing}"])
-    words = _RELEASED.replace("{epoch}", str(epoch))
+    words = words.replace("{epoch}", str(epoch))
     ids = next(filter(are_ids, parts), None)
     if ids is not None:
         if known.ids is None or known.ids.part != ids:

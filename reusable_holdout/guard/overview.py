@@ -319,6 +319,7 @@ class Overview:
                 contents |= {name: getattr(holdout, name) for name in ("X", "y", "classes", "groups")}
                 self._handle = make_handle(view.ledger, view.key[1], contents, epoch=self.epoch)
             else:
+                contents |= {"added": view.base.added}
                 root = type(self)._of(view.root)  # type: ignore[attr-defined]
                 self._handle = root._handle_of_all().of_view(self.view, contents)
         return self._handle  # type: ignore[no-any-return]

@@ -29,9 +29,17 @@ def problems_of_ways(
 
     Numbers may differ by `same`, or by the part `same` of the expected number if that is larger than one.
     """
-    for way, places in ways:
+    each = list(ways)
+    for way, places in each:
         yield from _halt_problems(way, rows, states, places)
         yield from _content_problems(way, rows, states, places, same)
+        if isinstance(way, Final) and places:  # a final about added rows alone has a level of its own
+            others = [
+                one
+                for other, one in each
+                if isinstance(other, Final) and bool(other.since) is bool(way.since)
+            ]
+            yield from _weight_problems(way, rows, places, sorted(itertools.chain(*others)))
 
 
 class States(NamedTuple):
@@ -106,8 +114,6 @@ def _content_problems(
     outcomes = [way.outcome(_told(row), one) for row, one in zip(mine, terms, strict=True)]
     values = np.array([one.value for one in outcomes])
     yield from different("value", values, "value")
-    if isinstance(way, Final):
-        yield from _weight_problems(way, mine, rows, values)
     yield from different("number of charges", np.array([float(one.charged) for one in outcomes]), "charged")
     yield from different("description length", np.array([one.nats for one in outcomes]), "nats")
     finals = sum(row.kind == FINAL for row in rows)
@@ -124,13 +130,14 @@ def _widest(way: Way, row: Row) -> float:
     return min(widest, 1.0 + way.certificate.comparison_tail) if row.charged else widest
 
 
-def _weight_problems(way: Final, mine: Sequence[Row], rows: Sequence[Row], values: Floats) -> Iterator[str]:
+def _weight_problems(
+    way: Final, rows: Sequence[Row], places: Sequence[int], alike: Sequence[int]
+) -> Iterator[str]:
     """Yield finals whose weights do not follow from their priors; an unstated prior is stored as the value."""
-    if not mine:
-        return
-    together = [row for row in rows if row.batch == mine[0].batch and row.kind == FINAL]
+    mine = [rows[place] for place in places]
+    together = [rows[place] for place in alike if rows[place].batch == mine[0].batch]
     priors = [row.prior for row in mine]
-    unstated = np.allclose(priors, values, rtol=0.0, atol=_SAME)
+    unstated = np.allclose(priors, [row.value for row in mine], rtol=0.0, atol=_SAME)
     if not (unstated or way.certificate.theory.weighs_finals):
         yield f"query {mine[0].query}: a prior differs from the value, but finals of this edition have no priors"
     own = [_told(row).weight for row in mine]

@@ -209,23 +209,28 @@ def _in_memory(holdout: PrivateData, *, allowed: bool) -> Iterator[tuple[Ledger,
 
 @contextmanager
 def budgeted(
-    holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False
+    holdout: PrivateData, ledger: Ledger, *, allowed: bool, next_epoch: bool = False, adds: bool = False
 ) -> Iterator[bool]:
-    """Give rows a budget in a new ledger, or in a new epoch of one; yield True if they have another budget.
+    """Give rows a budget in a new ledger, in a new epoch of one, or in one that `adds` them to its rows.
 
-    The budget is removed again if no guard is made. A SecondBudgetError says that the rows have a budget, and that the
-    owner has not allowed another.
+    Yield True if they have another budget. The budget is removed again if no guard is made. A SecondBudgetError says
+    that the rows have a budget, and that the owner has not allowed another.
     """
-    resumed = ledger.configuration() is not None and not next_epoch
+    resumed = ledger.configuration() is not None and not (next_epoch or adds)
     registry = None if resumed else _registry_of(ledger)
     with nullcontext() if registry is None else registry.alone():
-        before = len(ledger.configurations())
-        if registry is None or (before and not next_epoch):  # another process has made it meanwhile
+        before = _length(ledger)
+        if registry is None or (before and not (next_epoch or adds)):  # another process has made it meanwhile
             yield False
             return
         sketch, found = _sketch_of(registry, holdout), _on_the_other_side(ledger, holdout)
+        own = (
+            {ledger.place} if adds and ledger.url is not None else set()
+        )  # an attempt that was killed, or chance
         if allowed or all(budget.forgotten for budget in found):
-            found += registry.claim(sketch, ledger.place, insist=allowed)
+            again = bool(own) and all(one.forgotten or one.ledger in own for one in registry.known(sketch))
+            found += registry.claim(sketch, ledger.place, insist=allowed or again)
+        found = [budget for budget in found if budget.ledger not in own]
         kept = [budget for budget in found if not budget.forgotten]
         if kept and not allowed:
             raise SecondBudgetError(registries.refusal(kept, ledger.place, next_epoch=next_epoch))
@@ -240,14 +245,18 @@ def budgeted(
 
 
 def _has_more(ledger: Ledger, before: int) -> bool:
-    """Return True if the guard or the epoch was made although an error was raised.
+    """Return True if the guard or the epoch was made, or rows were added, although an error was raised.
 
     An example is a witness that could not be reached.
     """
     try:
-        return len(ledger.configurations()) > before
+        return _length(ledger) > before
     except LedgerError:
         return False
+
+
+def _length(ledger: Ledger) -> int:
+    return len(ledger.configurations()) + ledger.tail().query
 
 
 def _registry_of(ledger: Ledger) -> Registry | InMemory | None:

@@ -21,8 +21,9 @@ from reusable_holdout.metrics import Metric
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.noise import KeyedNoise
 from reusable_holdout.plan import Plan
+from reusable_holdout.rows import Rows
 from reusable_holdout.slips import warn
-from reusable_holdout.ways import Way
+from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
 __all__ = ["GuardedView", "Listener"]
@@ -44,6 +45,14 @@ class GuardedView:
         Noise key of the guard, and its file.
     root : GuardedView, optional
         The view that the guard was made with; itself by default.
+    base : GuardedView, optional
+        The view of all rows, of which this one is another metric or a slice; itself by default.
+    added : tuple of Rows
+        Rows that were added to the root's.
+    alone : GuardedView, optional
+        The view of the rows that were added last, on which a final rests, too.
+    since : State, optional
+        For such a view: the state when its rows were added.
     digest : str, optional
         Keyed digest of the rows, hex; of the root by default.
     """
@@ -57,25 +66,35 @@ class GuardedView:
         key: tuple[bytes, Path | None],
         *,
         root: GuardedView | None = None,
+        base: GuardedView | None = None,
+        added: tuple[Rows, ...] = (),
+        alone: GuardedView | None = None,
+        since: State | None = None,
         another_budget: bool = False,
         overlap_allowed: bool = False,
         digest: str = "",
     ) -> None:
         self.holdout, self.facts, self.plan, self.ledger, self.key = holdout, facts, plan, ledger, key
-        self.number, self.root = facts.number, root or self
+        self.number, self.root, self.base, self.added = facts.number, root or self, base or self, added
+        self.alone = alone
+        self.trained_on: TrainedOn
         self.unit, self.unit_of_pairs = (Unit.of(self.metric, paired=paired) for paired in (False, True))
         self.digest: str = digest if root is None else root.digest
         secret = facts.secret(key[0])
         self.content = ContentKey(secret)
         holdout.bound.statistic.shuffle(self.content.question("order", b"", 0))  # the digest of no question
-        self.ways = Ways(plan, KeyedNoise(secret, epoch=ledger.epoch - 1))
+        self.ways = Ways(plan, KeyedNoise(secret, epoch=ledger.epoch - 1), since)
         self.listeners: list[Listener] = []
         if root is None:
             self.transcript = Transcript(ledger, facts.plan, another_budget=another_budget)
-            self.trained_on = TrainedOn(holdout, allowed=overlap_allowed)
             self.boards = Boards(self.transcript)
         else:
-            self.transcript, self.trained_on, self.boards = root.transcript, root.trained_on, root.boards
+            self.transcript, self.boards = root.transcript, root.boards
+        if base is None:
+            allowed = overlap_allowed if root is None else root.trained_on.allowed
+            self.trained_on = TrainedOn(holdout, allowed=allowed)
+        else:
+            self.trained_on = base.trained_on
 
     def __repr__(self) -> str:
         return f"<GuardedView: {self.metric.name}>"

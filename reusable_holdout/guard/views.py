@@ -21,7 +21,19 @@ from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Told, Way
 from reusable_holdout.ways.table import PAIRED, Ways
 
-__all__ = ["OF_ROWS", "VIEW", "Counted", "Counts", "Facts", "View", "Views", "differing", "tells"]
+__all__ = [
+    "ADDED",
+    "OF_ROWS",
+    "VIEW",
+    "Counted",
+    "Counts",
+    "Facts",
+    "View",
+    "Views",
+    "differing",
+    "newest",
+    "tells",
+]
 
 VIEW = "view"
 """Kind of the rows that open a view."""
@@ -29,6 +41,8 @@ VIEW = "view"
 _UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
 OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
+ADDED = frozenset({"extends", "added", "rows_of", "alone"})
+"""Entries of a metric's description if rows were added: to which view, their digest; the view that added its rows."""
 _SAME = 1e-9  # largest difference of numbers recomputed on another machine
 
 
@@ -127,6 +141,16 @@ class Counted:
         """True if opening this view releases class counts."""
         return tells(self.counts) and self.told_by == self.number
 
+    @property
+    def adds(self) -> bool:
+        """True if it adds rows to those of the guard."""
+        return "extends" in self.metric
+
+    @property
+    def is_alone(self) -> bool:
+        """True if it is about the rows alone that the view before it added."""
+        return "alone" in self.metric
+
     def knows_of(self, metric: dict[str, Any]) -> bool:
         """Return True if the counts known here serve another metric, too: an equal one, or one of the same groups."""
         alike = all(self.metric.get(name) == metric.get(name) for name in self.sizes)
@@ -161,8 +185,13 @@ class Counted:
             for one in before
         ):
             yield "it uses class counts that were not released before"
+        extends, of, alone = (self.metric.get(name) for name in ("extends", "rows_of", "alone"))
+        added = [one.number for one in before if one.adds]
+        is_after = alone is None or added[-1:] == [alone] == [len(before) - 1]
+        if extends not in {None, newest(before)} or of not in {None, *added} or not is_after:
+            yield "it must be about rows that the guard has, or add rows to all of them"
         numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
-        if any(numbers) or (row.batch, row.series) != (row.query, ""):
+        if any(numbers) or (row.batch, row.series) != (row.query - self.is_alone, ""):
             yield "a view has no value and no interval, and no series"
         if ways.final.halt_reason(state) is not None:
             yield "it was opened after a final"
@@ -171,6 +200,11 @@ class Counted:
         too_much = room < certificate.theory.counts.worst
         if self.tells and ways.main.halt_reason(state) is None and too_much:
             yield "what it told of the class counts could have broken a promise of the plan"
+
+
+def newest(views: Sequence[Counted]) -> int:
+    """Return the number of the view of all rows of a guard; 0 if none were added."""
+    return max((one.number for one in views if one.adds), default=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,15 +265,15 @@ class View(Facts, Counted):
             return key
         return hashlib.blake2b(b"view %d" % self.number, key=key, digest_size=len(key)).digest()
 
-    def ways(self) -> Ways:
+    def ways(self, since: State | None = None) -> Ways:
         """Return the ways to ask about this view, without noise, which verification does not need."""
-        return Ways(self.kept)
+        return Ways(self.kept, since=since if self.is_alone else None)
 
     def row(self, state: State, digest: bytes, name: str) -> Row:
         """Return the ledger row that opens the view, given the state before."""
         return Row(
             query=state.query + 1,
-            batch=state.query + 1,
+            batch=state.query + 1 - self.is_alone,
             digest=digest,
             prior=0.0,
             value=float(self.number),
@@ -327,7 +361,7 @@ class Views:
         try:
             view = View.parse(row.told)
             yield from (f"{fact} of the metric that it opens does not follow" for fact in view.underived())
-            ways = view.ways()
+            ways = view.ways(state)
         except _UNREADABLE as error:
             yield str(error)
             return
@@ -339,6 +373,8 @@ class Views:
             for one in (ways.plan, first)
             for name in ("queries", "charges", "confidence", "asks", "final_share")
         ]
+        if view.is_alone:
+            kept[7] = first.confidence_of_added(sum(one.adds for one in self._views))
         if view.plan["shared"] != asdict(first.shared_with(number)) or kept[:5] != kept[5:]:
             yield "the view that it opens is not on the budget of the guard"
         yield from view.misopened(row, state, self._views, self._ways[0])

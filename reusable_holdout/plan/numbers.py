@@ -259,8 +259,8 @@ def bisected(
 
 
 STATED = (
-    *("charges", "choices", "confidence", "delta", "estimate", "final_share", "noise", "pair_spread"),
-    *("prior_error", "queries", "reveals", "spread", "threshold", "tolerance"),
+    *("charges", "choices", "confidence", "delta", "estimate", "final_share", "growth_share", "noise"),
+    *("pair_spread", "prior_error", "queries", "reveals", "spread", "threshold", "tolerance"),
 )
 """Numbers of a plan that a person states."""
 

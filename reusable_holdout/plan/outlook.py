@@ -46,6 +46,7 @@ class Outlook:
     stated_prior_error: float | None
     stated_spread: float | None
     final_share: float
+    growth_share: float
     reveals: int
     choices: tuple[int, ...]
     shared: SharedBudget
@@ -151,6 +152,15 @@ class Outlook:
         spent = certificate.charge_nats * charges + nats
         length = certificate.final_length(charges=charges, nats=spent) + math.log(answers)
         return certificate.final_half_width(length=length, estimate=at) * self.span
+
+    def rows_to_rotate(self, width: float) -> float:
+        """Return the number of new rows from which `rotate` gives a narrower final than `extend`.
+
+        `width` is the half-width of a final now, such as :attr:`ReusableHoldout.final_width`. If nothing was charged,
+        the number is infinite: then `extend` is always better.
+        """
+        fresh, now = self.final_half_width() ** 2, width**2
+        return self.rows * fresh / (now - fresh) if now > fresh * (1.0 + _SAME) else math.inf
 
     @checked_call
     def agreed_half_width(self, *, charges: int) -> float:
@@ -365,6 +375,10 @@ class Outlook:
             noisy=self.noise > 0.0,
             theory=self.shared.theory,
         )
+
+    def confidence_of_added(self, number: int) -> float:
+        """Return the confidence of a final about added rows alone; they were the first, second, ... to be added."""
+        return 1.0 - (1.0 - self.confidence) * self.growth_share / (number * (number + 1))
 
     def may_tell(self, nats: float) -> bool:
         """Return True if the plan, with these nats released as well, keeps its tolerance up to the last charge.

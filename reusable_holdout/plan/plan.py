@@ -75,6 +75,9 @@ class Plan(Outlook):
     final_share : float, optional
         Share of the failure probability that is kept for the final, in [0, 1]; by default 0.75. If only gates are
         asked it is 0, and there is no final. With 1 only a final can be asked: for a guard of one search.
+    growth_share : float, optional
+        Share of the failure probability, below 1, that is kept for rows to come, 0 by default. A final after
+        :meth:`ReusableHoldout.extend` then rests on the new rows alone, too: the interval is what both leave.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states the tolerance of a board of honest claims; each series has `charges`, by default 2.
@@ -157,6 +160,7 @@ class Plan(Outlook):
         spread: float | None = None,
         pair_spread: float | None = None,
         final_share: float | None = None,
+        growth_share: float | None = None,
         board: Literal["claims"] | None = None,
         gates: bool = False,
         order: Literal["time"] | None = None,
@@ -194,6 +198,7 @@ class Plan(Outlook):
         self.reveals = numbers.whole_or_none("reveals", reveals, MOST_QUERIES, least=0) or 0
         self.choices = numbers.wholes("choices", choices)
         self.stated_final_share = numbers.real_or_none("final_share", final_share, least=0.0, most=1.0)
+        self.growth_share = numbers.real("growth_share", growth_share or 0.0, least=0.0, below=1.0)
         self.influence = numbers.real("influence", influence, above=0.0)
         self.variation = numbers.real("variation", variation, above=0.0)
         limit = numbers.real_or_none("tolerance", tolerance, above=0.0, most=MOST_TOLERANCE * self.span)
@@ -216,7 +221,7 @@ class Plan(Outlook):
             tolerance=None if grows else _divided(tolerance, span),
             threshold=_divided(self.stated_threshold, span),
             noise_scale=_divided(numbers.real_or_none("noise", noise, least=0.0), span),
-            beta=1.0 - self.confidence,
+            beta=(1.0 - self.confidence) * (1.0 - self.growth_share),
             estimate=self.unit(self.estimate),
             family=self.family,
             influence=self.influence,
@@ -311,6 +316,8 @@ class Plan(Outlook):
         if self._wish.theory.threshold_level:  # editions that did not know them wrote none
             added = {"final_share": self.final_share, "threshold_sds": self.scores.threshold_sds}
             added |= {"pair_spread": self.stated_pair_spread}
+        if "growth_share" in self.stated:
+            added |= {"growth_share": self.growth_share}
         return added | {
             "rows": self.rows,
             "queries": self.queries,

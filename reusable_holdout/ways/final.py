@@ -36,8 +36,11 @@ class Final(Way):
 
     ends: ClassVar[bool] = True
 
-    def __init__(self, certificate: Certificate, name: str, error: float = 0.0) -> None:
+    def __init__(
+        self, certificate: Certificate, name: str, error: float = 0.0, since: State | None = None
+    ) -> None:
         super().__init__(certificate, name)
+        self.since = since  # when the rows came, if that was later; nothing told before is about them
         self._error = error  # standard deviation of a prior's own error
         self.by_rows = certificate.spread is not None  # then the rows' evidence leaves the interval
 
@@ -47,8 +50,12 @@ class Final(Way):
 
     def length(self, state: State, answers: int = 1) -> float:
         """Return the description length of a final, without its answers' own weights if they have any."""
-        charges, last = state.charges, state.last_charge
-        length = self.certificate.final_length(charges=charges, nats=state.nats, last_charge=last)
+        since = self.since or State(last_charge=0)
+        charges, last = state.charges - since.charges, state.last_charge
+        last = None if last is None else max(last - since.asked, 0)
+        length = self.certificate.final_length(
+            charges=charges, nats=state.nats - since.nats, last_charge=last
+        )
         return length if self.certificate.theory.weighs_finals else length + math.log(answers)
 
     def weights(self, priors: Sequence[float], answers: int, metrics: int) -> list[int] | None:

@@ -11,7 +11,7 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.rules import Distance
 from reusable_holdout.rules.evidence import ByEvidence
 from reusable_holdout.rules.sets import BySets
-from reusable_holdout.ways import TOLD_WORDS, Told, Way
+from reusable_holdout.ways import TOLD_WORDS, State, Told, Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.final import Final
@@ -35,6 +35,8 @@ class Ways:
     plan : Plan
     noise : KeyedNoise, optional
         The guard's noise. Without it the ways serve for verification alone: their decisions do not count.
+    since : State, optional
+        For rows that were added later, and of which nothing was told before: the state when they were.
     """
 
     check: Check
@@ -46,8 +48,8 @@ class Ways:
     final: Final
     claim: Claims
 
-    def __init__(self, plan: Plan, noise: KeyedNoise = _NOBODYS) -> None:
-        self.plan, self.noise = plan, noise
+    def __init__(self, plan: Plan, noise: KeyedNoise = _NOBODYS, since: State | None = None) -> None:
+        self.plan, self.noise, self.since = plan, noise, since
 
     def __getattr__(self, attribute: str) -> Any:
         name = attribute.replace("_", "-")
@@ -70,6 +72,8 @@ class Ways:
         known = name in WAYS and self.plan.asks in WAYS[name].plans
         if name in PAIRED:  # only a mean over rows has differences
             known = known and self.plan.family not in {"ratio", "bounded-difference"}
+        if self.since is not None:
+            known = name == "final"
         if share in {0.0, 1.0}:  # no final, or nothing but one
             known = known and (name == "final") == (share == 1.0)
         return cast("Way", getattr(self, name.replace("-", "_"))) if known else None
@@ -118,7 +122,8 @@ WAYS: dict[str, Line] = {
     "reveal": Line(_told(Reveal), word="revealed"),
     "choose": Line(_told(Choose), word="chosen"),
     "final": Line(
-        lambda ways, name: Final(ways.plan.told, name, ways.plan.prior_error / ways.plan.span), word="final"
+        lambda ways, name: Final(ways.plan.told, name, ways.plan.prior_error / ways.plan.span, ways.since),
+        word="final",
     ),
 }
 ON_REQUEST = tuple(name for name, line in WAYS.items() if line.word)

@@ -23,6 +23,7 @@ RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
     4: "d47aeea294738d836b3de8c12b38a3995ee0910982af004086fdfef2131a2b0b",
+    5: "2438f4ea01b498dce463809403f6fe1ad82194305621b0759b8946e6f7687886",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
 ADDED = {
@@ -41,6 +42,7 @@ ADDED = {
         "gate_bets_lose": 0.0,
         "first_share_of_gates": 0.0,
     },
+    5: {"odds": ()},
 }
 
 
@@ -59,13 +61,13 @@ def test_the_numbers_of_editions_are_those_that_were_released():
     }
     assert found == RELEASED
     assert {theory.edition for theory in EDITIONS.values()} == set(EDITIONS)
-    assert EDITIONS[max(EDITIONS)] is THEORY
+    assert EDITIONS[THEORY.edition] is THEORY
 
 
 def test_an_edition_is_found_by_its_number_alone():
     assert edition(2) is EDITIONS[2]
     assert edition(4) is EDITIONS[4]
-    for wrong in (2.0, "2", None, 1, 5, [2]):
+    for wrong in (2.0, "2", None, 1, 6, [2]):
         with pytest.raises(LedgerMismatchError, match="names"):
             edition(wrong)
 

@@ -13,7 +13,7 @@ from golden.changing import leaves
 from long_tests import GUARD
 from made_guards import made_guard
 
-from reusable_holdout.certainty import THEORY
+from reusable_holdout.certainty import EDITIONS, THEORY
 
 _START = """
 import json, math, sys, tempfile
@@ -92,7 +92,7 @@ def test_an_old_ledger_goes_on_by_its_edition_and_its_next_epoch_by_the_newest()
     from reusable_holdout import Plan
 
     editions, problems, width = said(child(made_by_a_newer_edition))
-    assert editions == [3, 5]
+    assert editions == [3, max(EDITIONS) + 1]
     assert problems == []
     assert width != Plan(rows=2_000, queries=50, tolerance=0.1, estimate=0.8).final_half_width()
 

@@ -68,8 +68,8 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
         20,
     )
     pages = [page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md")]
-    yield Size("pages", len(pages), 24, 24)
-    yield Size("words of all pages", sum(len(page.split()) for page in pages), 20_000, 20_000)
+    yield Size("pages", len(pages), 26, 26)  # 24, and two of those that later issues add
+    yield Size("words of all pages", sum(len(page.split()) for page in pages), 21_300, 21_300)
 
 
 def code_lines(text: str) -> int:
