@@ -16,14 +16,12 @@ import time
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
+from reusable_holdout_leaderboard import Competition
+from reusable_holdout_leaderboard.settings import Settings
 from servers import free_port
-
-if TYPE_CHECKING:  # the benchmark of import times measures the board's own
-    from reusable_holdout_leaderboard import Competition
-    from reusable_holdout_leaderboard.settings import Settings
 
 __all__ = [
     "ADMIN",

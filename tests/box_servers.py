@@ -12,16 +12,14 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reusable_holdout_box.desk import Desk
 from reusable_holdout_box.folder import open_box, socket_of
 from reusable_holdout_box.server import Limits, Server
 from reusable_holdout_box.wall import opened_door
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OWNER, AGENT, STRANGER = 64_101, 64_102, 64_103  # numbers alone: no such user is made
 BOX = ("integrations/reusable_holdout_box", "tests/box_servers.py")

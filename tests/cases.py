@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 Refusal = TypeVar("Refusal", bound=BaseException)
 

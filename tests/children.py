@@ -11,15 +11,12 @@ import contextlib
 import multiprocessing
 import os
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 from joblib.externals.loky import get_reusable_executor
 from joblib.externals.loky.backend.context import set_start_method
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from multiprocessing.connection import Connection
-    from pathlib import Path
 
 __all__ = ["Child", "fork_workers", "fresh_workers"]
 

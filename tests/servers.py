@@ -15,13 +15,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pytest
+import pytest
 
 __all__ = [
     "PASSWORD",

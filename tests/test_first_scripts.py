@@ -2,8 +2,7 @@
 
 import numpy as np
 import pandas as pd
-import pytest
-from cases import for_each
+from cases import for_each, refuses
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_score, train_test_split
 
@@ -66,9 +65,8 @@ def test_f1_with_five_percent_of_positives_is_refused_and_as_many_rows_as_are_na
     def make(labels, **stated):
         return ReusableHoldout(Rows(None, labels, prevalence=y_train.mean()), metric="f1", **stated)
 
-    with pytest.raises(PlanError, match="for f1 these 900 rows count as") as refused:
-        make(y_test)
-    followed(refused.value, make, y_test)
+    refused = refuses(PlanError, "for f1 these 900 rows count as", make, y_test)
+    followed(refused, make, y_test)
     X_train, X_test, y_train, y_test = split(tmp_path, 60_000, held=0.5, positives=0.05)
     guard = ReusableHoldout(Rows(X_test, y_test, prevalence=y_train.mean()), metric="f1")
     asked(guard, LogisticRegression(), X_train, y_train, "f1")
@@ -76,8 +74,7 @@ def test_f1_with_five_percent_of_positives_is_refused_and_as_many_rows_as_are_na
 
 def test_mae_asks_for_bounds_and_works_with_them(tmp_path):
     X_train, X_test, y_train, y_test = split(tmp_path, 3_000, held=0.3, target=lambda signal: 3 * signal + 20)
-    with pytest.raises(InputError, match=r"pass mae\(lower=..., upper=...\)"):
-        ReusableHoldout(X_test, y_test, metric="mae")
+    refuses(InputError, r"pass mae\(lower=..., upper=...\)", ReusableHoldout, X_test, y_test, metric="mae")
     guard = ReusableHoldout(X_test, y_test, metric=mae(lower=-10, upper=50))
     asked(guard, LinearRegression(), X_train, y_train, "neg_mean_absolute_error")
 
@@ -92,11 +89,10 @@ def test_what_a_refusal_of_few_rows_names_works(stated):
         def make(labels, metric=metric, **changes):
             return ReusableHoldout(None, labels, metric=metric, **stated | changes)
 
-        with pytest.raises(PlanError) as refused:
-            make(labels)
+        refused = refuses(PlanError, "", make, labels)
         if "plan" in stated:  # whose numbers are stated in it
-            refused.value.nearest.pop("estimate", None)
-        followed(refused.value, make, labels)
+            refused.nearest.pop("estimate", None)
+        followed(refused, make, labels)
 
 
 @for_each("metric", ["accuracy", "log_loss", "f1"])

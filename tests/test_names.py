@@ -8,7 +8,7 @@ import unicodedata
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from children import Child
 from made_guards import made_guard
 from reusable_holdout_evals import read_inspect, read_scores
@@ -233,14 +233,12 @@ def test_names_in_a_ledger_that_somebody_else_wrote_are_printed_plainly(guard, t
 def test_files_and_what_they_hold_are_named_plainly(tmp_path, capsys, name):
     words = []
     for read, options in ((read_scores, {}), (read_inspect, {})):
-        with pytest.raises(InputError) as refused:
-            read(tmp_path / f"{name}.csv", **options)
-        words += [str(refused.value), str(Refused(refused.value))]
+        refused = refuses(InputError, "", read, tmp_path / f"{name}.csv", **options)
+        words += [str(refused), str(Refused(refused))]
     path = tmp_path / f"{name}.csv"
     pd.DataFrame({"id": ["a", "b"], name: [1, 0], "other": [0, 1]}).to_csv(path, index=False)
-    with pytest.raises(InputError) as refused:
-        read_scores(path)
-    words.append(str(refused.value))
+    refused = refuses(InputError, "", read_scores, path)
+    words.append(str(refused))
     table = read_scores(path, score=name)
     words += [repr(table), table.name, table.metric, *table.left_out]
     log = tmp_path / f"{name}.json"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +22,6 @@ from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.gate import Gate
 from reusable_holdout.ways.reveal import Choose, Reveal
 from reusable_holdout.ways.table import ON_REQUEST
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from reusable_holdout.noise.keyed import NoiseLaw
 
 __all__ = [
     "ALONE",
@@ -103,10 +99,10 @@ class _Noise:
     def __init__(self, comparison: int, answer: int) -> None:
         self.drawn = {"query": comparison, "answer": answer, "threshold": 0}
 
-    def draw(self, law: NoiseLaw, *, label: str, question: bytes) -> int:
+    def draw(self, law: GeometricNoise, *, label: str, question: bytes) -> int:
         return self.drawn[label]
 
-    def draw_many(self, law: NoiseLaw, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
+    def draw_many(self, law: GeometricNoise, *, label: str, questions: Sequence[bytes]) -> np.ndarray:
         return np.full(len(questions), self.drawn[label], dtype=np.int64)
 
 

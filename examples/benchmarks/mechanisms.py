@@ -36,7 +36,7 @@ from reusable_holdout.mechanisms import (
 from reusable_holdout.mechanisms.samplers.numbered import NumberedNoise
 from reusable_holdout.mechanisms.sparse_vector.real_stream import YesNoStream
 from reusable_holdout.noise import DiscreteLaplace, KeyedNoise, key_from_seed
-from reusable_holdout.noise.keyed import NoiseLaw
+from reusable_holdout.noise.discrete_laplace import GeometricNoise
 
 _MANY = 10_000
 _SINGLE = 300
@@ -151,7 +151,7 @@ def selections() -> Iterator[Way]:
         yield Way(name, None, select)
 
 
-def _draw(keyed: KeyedNoise, law: NoiseLaw, question: bytes) -> int:
+def _draw(keyed: KeyedNoise, law: GeometricNoise, question: bytes) -> int:
     return keyed.draw(law, label="query", question=question)
 
 

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["AdaptiveCode", "Estimator", "Priced", "lead_nats", "paired_length"]
-
 _ROUNDING = 1e-9  # nats, and rows: both sides of a comparison are sums of a few logarithms
 
 

@@ -36,19 +36,6 @@ from reusable_holdout.certainty.log_tails import (
 )
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "ConfidenceBound",
-    "Interval",
-    "Numbers",
-    "binomial_lower",
-    "binomial_reach_low",
-    "binomial_upper",
-    "chernoff_lower",
-    "chernoff_reach_low",
-    "fixed_queries_half_width",
-    "mcdiarmid_width",
-]
-
 _LOG_HALF = math.log(0.5)
 _MOST_LOG_ODDS, _HALVINGS = 50.0, 52
 

@@ -22,8 +22,6 @@ from reusable_holdout.certainty.theory import THEORY, Shares, Theory
 from reusable_holdout.certainty.transcript_code import NoiseTails, TranscriptCode
 from reusable_holdout.noise import Calibration, GuardMechanism
 
-__all__ = ["GRID_SLACK", "Certificate", "Decides", "ThresholdTable"]
-
 Decides: TypeAlias = Literal["distance", "evidence", "sets"]
 """The rule that picks an outcome: the score's distance from the prior, the rows' evidence, or their confidence set."""
 

@@ -17,20 +17,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty.theory import THEORY, BetSizes
 
-__all__ = [
-    "MANY",
-    "Evidence",
-    "EvidenceRows",
-    "Null",
-    "Sides",
-    "SuitedNull",
-    "gains_of_rows",
-    "likely_rows",
-    "mixed",
-    "rounded",
-    "worst_rows",
-]
-
 Sides: TypeAlias = Literal["both", "low", "high"]
 
 _BLOCK = 1 << 14  # rows: what a processor's cache holds

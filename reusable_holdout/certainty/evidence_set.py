@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from reusable_holdout.certainty.evidence import MANY, EvidenceRows, gains_of_rows, likely_rows, mixed, rounded
 from reusable_holdout.certainty.theory import THEORY, Theory
 
-__all__ = ["EvidenceSet"]
-
 
 @dataclass(frozen=True)
 class EvidenceSet:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty.bound import binomial_lower, binomial_upper
 
-__all__ = ["matthews", "matthews_interval", "ratio_interval", "share_interval"]
-
 
 def share_interval(hits: float, rows: float, nats: float) -> tuple[float, float]:
     """Return the exact interval (Clopper and Pearson) of a share of rows; each end fails with at most exp(-nats).

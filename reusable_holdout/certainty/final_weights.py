@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["WEIGHT_UNITS", "final_weights", "weight_nats"]
-
 WEIGHT_UNITS = 1 << 20
 """Number of units in a weight of one; all weights of a final together have at most this many."""
 

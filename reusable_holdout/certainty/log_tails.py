@@ -27,26 +27,6 @@ import numpy.typing as npt
 from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "EPS",
-    "Number",
-    "Real",
-    "check_rows",
-    "excess",
-    "functions",
-    "inflated",
-    "margin",
-    "mirrored",
-    "mirrored_target",
-    "pair",
-    "solve_binomial",
-    "solve_binomial_reach",
-    "solve_chernoff",
-    "solve_chernoff_reach",
-    "solve_where",
-    "tail_in_odds",
-]
-
 Real = TypeVar("Real", float, npt.NDArray[np.float64])
 Number: TypeAlias = Any  # a float, or an array of floats; no line below depends on which
 

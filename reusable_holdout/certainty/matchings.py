@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matchings", "matched"]
-
 _BLOCK = 1 << 20  # factors whose logarithms are held at once
 
 

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["Cell", "CellCode", "FactorCode", "Span", "SpanCode", "choice_nats", "worst_choice_nats"]
-
 
 class Cell(NamedTuple):
     """The range of deviations of one outcome, in units of the code: `near` to `far` on one side of the prior.

@@ -13,8 +13,6 @@ from reusable_holdout.certainty.bound import binomial_lower, binomial_upper
 from reusable_holdout.certainty.exact_ratios import share_interval
 from reusable_holdout.certainty.theory import THEORY, BandShares
 
-__all__ = ["average_precision_interval"]
-
 
 class _Band(NamedTuple):
     """Bounds of the share of the population that scores as high as the k best rows do, for k from 0 to rows."""

@@ -13,18 +13,6 @@ from typing import NamedTuple
 from reusable_holdout.certainty.outcome_code import Cell, CellCode, FactorCode, Span, SpanCode
 from reusable_holdout.errors import LedgerMismatchError
 
-__all__ = [
-    "EDITIONS",
-    "IN_TIME_ORDER",
-    "THEORY",
-    "BandShares",
-    "BetSizes",
-    "ClaimCode",
-    "Shares",
-    "Theory",
-    "edition",
-]
-
 
 class Shares(NamedTuple):
     """The shares of a question's failure probability that the sides of an interval may spend.

@@ -17,8 +17,6 @@ from reusable_holdout.certainty.theory import THEORY, Theory
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.calibration import Calibration, GuardMechanism
 
-__all__ = ["NoiseTails", "TranscriptCode"]
-
 
 @dataclass(frozen=True)
 class TranscriptCode:

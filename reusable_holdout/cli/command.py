@@ -9,8 +9,6 @@ from typing import Any
 
 from reusable_holdout.errors import printable
 
-__all__ = ["PROGRAM", "add", "add_classes", "printable_lines", "tell"]
-
 PROGRAM = "reusable-holdout"
 
 
@@ -22,6 +20,11 @@ def add(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text
     parser.set_defaults(command=run, refuse=parser.error)
     parser.add_argument("--json", action="store_true", help="write JSON, for programs")
     return parser
+
+
+def add_documented(commands: Any, run: Callable[[argparse.Namespace], int], example: str) -> Any:
+    """Add a command that is named as its function, and whose help is the function's docstring."""
+    return add(commands, run.__name__.strip("_"), run, " ".join((run.__doc__ or "").split()), example)
 
 
 def add_classes(parser: Any) -> None:

@@ -6,21 +6,14 @@ import argparse
 import inspect
 from typing import Any
 
-from reusable_holdout.cli.command import add, tell
+from reusable_holdout.cli.command import add_documented, tell
 from reusable_holdout.plan import Plan
-
-__all__ = ["add_plan"]
 
 
 def add_plan(commands: Any) -> None:
     """Add ``plan``."""
-    parser = add(
-        commands,
-        "plan",
-        _plan,
-        "Say what a holdout can promise. Give three of rows, queries, charges and tolerance; the fourth is derived.",
-        "plan --rows 10000 --queries 1000 --tolerance 0.05 --estimate 0.9 --reveals 2 --choices 100",
-    )
+    example = "plan --rows 10000 --queries 1000 --tolerance 0.05 --estimate 0.9 --reveals 2 --choices 100"
+    parser = add_documented(commands, _plan, example)
     whole = {
         "rows": "holdout rows",
         "queries": "questions that will be asked",
@@ -54,6 +47,7 @@ def add_plan(commands: Any) -> None:
 
 
 def _plan(options: argparse.Namespace) -> int:
+    """Say what a holdout can promise. Give three of rows, queries, charges and tolerance; the fourth is derived."""
     names = inspect.signature(Plan).parameters
     stated = {name: value for name, value in vars(options).items() if name in names and value is not None}
     plan = Plan(**stated)

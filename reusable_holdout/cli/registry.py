@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from reusable_holdout.cli.command import add, tell
+from reusable_holdout.cli.command import add_documented, tell
 from reusable_holdout.errors import InputError, printable
 from reusable_holdout.registry import VARIABLE, Registry, checked_reason, forget, forgotten_words, is_gone
-
-__all__ = ["add_registry"]
 
 
 def add_registry(commands: Any) -> None:
@@ -18,21 +16,9 @@ def add_registry(commands: Any) -> None:
         "registry", help="List the budgets of your rows, or let rows have another one"
     )
     actions = parser.add_subparsers(required=True, metavar="action")
-    add(
-        actions,
-        "list",
-        _list,
-        "List the ledgers that rows have a budget in. What is kept of the rows are keyed digests.",
-        "registry list",
-    )
-    forget = add(
-        actions,
-        "forget",
-        _forget,
-        "Let the rows of ledgers have another budget, for a reason. Every answer of that one will say so, and the "
-        "registry keeps when and why: what was told is not forgotten.",
-        'registry forget /data/guard.db --because "a rehearsal; nothing of it was used"',
-    )
+    add_documented(actions, _list, "registry list")
+    example = 'registry forget /data/guard.db --because "a rehearsal; nothing of it was used"'
+    forget = add_documented(actions, _forget, example)
     forget.add_argument("ledgers", nargs="+", metavar="ledger", help="as registry list names it")
     forget.add_argument("--because", metavar="REASON", help="why, in words; needed, and kept in the registry")
 
@@ -47,6 +33,7 @@ def _registry() -> Any:
 
 
 def _list(options: argparse.Namespace) -> int:
+    """List the ledgers that rows have a budget in. What is kept of the rows are keyed digests."""
     found = _registry().budgets()
     if options.json:
         tell([budget._asdict() for budget in found], as_json=True)
@@ -61,6 +48,10 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _forget(options: argparse.Namespace) -> int:
+    """Let the rows of ledgers have another budget, for a reason.
+
+    Every answer of that one will say so, and the registry keeps when and why: what was told is not forgotten.
+    """
     registry, reason = _registry(), checked_reason(options.because)
     known = {budget.ledger for budget in registry.budgets() if not budget.forgotten}
     shown = {printable(ledger): ledger for ledger in known}  # some names cannot be printed as they are

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from reusable_holdout.demo.datasets import load_adult
 from reusable_holdout.demo.picture import draw
-from reusable_holdout.demo.search import Part, guarded_search, plain_search, propose
+from reusable_holdout.demo.search import Part, Step, guarded_search, plain_search, propose
 from reusable_holdout.errors import InputError, MissingExtraError
 from reusable_holdout.guard import ReusableHoldout, verify
 from reusable_holdout.registry import registry_of_its_own
-
-__all__ = ["DemoResult", "run_demo"]
 
 _TRAIN = _HOLDOUT = 8_000
 _QUERIES = 3_000
@@ -32,15 +30,9 @@ class DemoResult:
 
     rows: dict[str, int]
     queries: int
-    plain_reported: float
-    plain_fresh: float
-    guarded_reported: float
-    guarded_low: float
-    guarded_high: float
-    guarded_fresh: float
-    final_value: float
-    final_low: float
-    final_high: float
+    plain: Step
+    guarded: Step
+    final: Step
     charges: int
     budget: int
     halted: str | None
@@ -50,23 +42,18 @@ class DemoResult:
     not_drawn: str = ""
 
     def __str__(self) -> str:
-        interval = f"[{self.guarded_low:.4f}, {self.guarded_high:.4f}]"
-        final = f"[{self.final_low:.4f}, {self.final_high:.4f}]"
         rows = [
             ("", "reported", "interval", "fresh rows", "reported - fresh"),
-            _row("plain holdout", self.plain_reported, "none", self.plain_fresh),
-            _row("guarded holdout", self.guarded_reported, interval, self.guarded_fresh),
-            _row("its final", self.final_value, final, self.guarded_fresh),
+            _row("plain holdout", self.plain),
+            _row("guarded holdout", self.guarded),
+            _row("its final", self.final),
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = "\n".join(
             "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         )
-        inside = (
-            self.guarded_low <= self.guarded_fresh <= self.guarded_high
-            and self.final_low <= self.guarded_fresh <= self.final_high
-        )
+        inside = all(one.low <= one.fresh <= one.high for one in (self.guarded, self.final))
         return (
             f"UCI Adult, accuracy: {self.rows['train']:,} training, {self.rows['holdout']:,} holdout and "
             f"{self.rows['fresh']:,} fresh rows; {self.queries:,} edits tried\n\n{table}\n\n"
@@ -123,19 +110,12 @@ def run_demo(*, folder: Path, seed: int = 0, progress: bool = False) -> DemoResu
     except MissingExtraError as missing:
         del files["picture"]
         not_drawn = str(missing)
-    best = guarded[-1]
     return DemoResult(
         rows={"train": len(train.label), "holdout": len(holdout.label), "fresh": len(fresh.label)},
         queries=_QUERIES,
-        plain_reported=plain[-1].reported,
-        plain_fresh=plain[-1].fresh,
-        guarded_reported=best.reported,
-        guarded_low=best.low,
-        guarded_high=best.high,
-        guarded_fresh=best.fresh,
-        final_value=final.value,
-        final_low=final.low,
-        final_high=final.high,
+        plain=plain[-1],
+        guarded=guarded[-1],
+        final=Step(final.query, final.value, guarded[-1].fresh, final.low, final.high),
         charges=int(history["charged"].sum()),
         budget=guard.plan.charges,
         halted=None if halt is None else halt.reason,
@@ -195,5 +175,6 @@ def _fresh_ledger(folder: Path) -> Path:
     return ledger
 
 
-def _row(name: str, reported: float, interval: str, fresh: float) -> tuple[str, ...]:
-    return name, f"{reported:.4f}", interval, f"{fresh:.4f}", f"{reported - fresh:+.4f}"
+def _row(name: str, told: Step) -> tuple[str, ...]:
+    interval = "none" if (told.low, told.high) == (0.0, 1.0) else f"[{told.low:.4f}, {told.high:.4f}]"
+    return name, f"{told.reported:.4f}", interval, f"{told.fresh:.4f}", f"{told.reported - told.fresh:+.4f}"

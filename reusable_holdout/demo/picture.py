@@ -8,8 +8,6 @@ from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.demo.search import Step
 from reusable_holdout.plotting import INK, plot_history, pyplot, save_picture
 
-__all__ = ["draw"]
-
 _TRUTH = "#2e8b57"
 
 

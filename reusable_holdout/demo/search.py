@@ -6,7 +6,6 @@ is tiny and its apparent effect is luck; thousands of lucky edits add up.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,8 +14,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import Halted
 from reusable_holdout.guard import ReusableHoldout
-
-__all__ = ["Edit", "Part", "Step", "guarded_search", "plain_search", "propose"]
 
 _SHARE = 0.01  # of the rows that one edit touches
 
@@ -63,7 +60,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Step:
-    """One edit that a search kept.
+    """One edit that a search kept, or a final.
 
     Attributes
     ----------
@@ -74,14 +71,14 @@ class Step:
     fresh : float
         Score on fresh rows, which the search did not see.
     low, high : float
-        Ends of the interval that came with it, in a guarded search.
+        Ends of the interval that came with it; from 0 to 1 without a guard.
     """
 
     query: int
     reported: float
     fresh: float
-    low: float = -math.inf
-    high: float = math.inf
+    low: float = 0.0
+    high: float = 1.0
 
 
 def propose(count: int, *, features: int, seed: int) -> list[Edit]:

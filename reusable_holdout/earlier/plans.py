@@ -12,8 +12,6 @@ from reusable_holdout.noise import Calibration
 from reusable_holdout.plan.numbers import BY_ROWS, SharedBudget
 from reusable_holdout.plan.wish import Numbers, Wish
 
-__all__ = ["Certificates", "StepCode", "certificates_of", "unlike", "unstated"]
-
 _SAME = 1e-9  # of floats that were computed on another machine
 # nats that version 0.2.0 added to the guard's own in the rules of views
 _SPARE_OF_VIEWS = 1024.0 - 2.0**-7

@@ -46,8 +46,6 @@ from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate, GuardedGate
 from reusable_holdout.ways.reveal import Choose, Reveal
 
-__all__ = ["MAIN", "PAIRED", "Ladder", "named", "row_in_unit"]
-
 PAIRED = frozenset({"compare", "guess-and-compare", "gate-compare", "guarded-compare"})
 _NOBODYS = KeyedNoise(bytes(32))
 _GATES = {"gate", "gate-compare", "guarded-gate", "guarded-compare"}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,8 +19,6 @@ from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways import NOT_CERTIFIED, Told
 from reusable_holdout.ways.claim import Board, Claims
 
-__all__ = ["Boards", "Pairs", "Reached"]
-
 
 class Reached(NamedTuple):
     """The interval of the holdout's own value that an answered claim implies."""
@@ -33,19 +30,13 @@ class Reached(NamedTuple):
     nats: float  # cost of everything that was released before it
 
 
-@dataclass(slots=True)
-class _Told:
-    reached: dict[int, Reached] = field(default_factory=dict)
-    last: int = 0
-
-
 class Boards:
     """The boards of one ledger, one for each metric that is asked about."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript, self._ledger = transcript, transcript.ledger
         self._boards: dict[int, Board] = {}
-        self._told: dict[int, _Told] = {}
+        self._told: dict[int, tuple[int, dict[int, Reached]]] = {}  # up to which row, and by query
 
     def claim(
         self,
@@ -114,21 +105,21 @@ class Boards:
         values.
         """
         view, end = kind.certificate.view, self._ledger.tail().query
-        told = self._told.get(view)
-        if told is None or told.last > end:  # the ledger was replaced by one with fewer rows
-            told = self._told[view] = _Told()
-        rows = self._ledger.rows(after=told.last) if told.last < end else []
-        for row in rows:
+        last, reached = self._told.get(view, (0, {}))
+        if last > end:  # the ledger was replaced by one with fewer rows
+            last, reached = 0, {}
+        for row in self._ledger.rows(after=last) if last < end else []:
             if (row.view, row.kind) == (view, kind.name):
                 said = Told.parse(row.told)
                 ends = None if said is None else kind.reached(said, row.prior)
                 if ends is not None:
                     before = row.spent_nats - row.nats
-                    told.reached[row.query] = Reached(
+                    reached[row.query] = Reached(
                         row.query, row.asked, float(ends.low), float(ends.high), before
                     )
-            told.last = max(told.last, row.query)
-        return [told.reached.get(query) for query in queries]
+            last = row.query
+        self._told[view] = last, reached
+        return [reached.get(query) for query in queries]
 
     def _board(self, transaction: Transaction, kind: Claims) -> Board:
         """Return the board after all committed answers, including the answers of other processes."""

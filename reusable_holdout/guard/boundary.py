@@ -24,8 +24,6 @@ from reusable_holdout import misfits
 from reusable_holdout.errors import Halted, HoldoutError
 from reusable_holdout.guard import pools
 
-__all__ = ["attempt", "interrupts", "quiet", "quiet_but_for_names", "sealed"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

@@ -20,8 +20,6 @@ from reusable_holdout.metrics import Metric, resolve_metric
 from reusable_holdout.rows import Rows
 from reusable_holdout.slips import checked_call
 
-__all__ = ["Branches", "Rotation", "rows_of"]
-
 
 class Rotation(NamedTuple):
     """The result of a rotation: the guard of the new holdout, and the old holdout, which is no longer protected.

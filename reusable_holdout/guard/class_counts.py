@@ -19,8 +19,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.views import Counts
 from reusable_holdout.metrics import BoundMetric, PublicNumbers, is_finite
 
-__all__ = ["checked_prevalence", "guess", "numbers_of_ratio", "rest_on", "told"]
-
 _TRIED = 6  # rows of each class, on which a metric is tried
 _LEAST_SPREAD = 1e-3  # of the range, where an estimate is at a bound
 _EXACT = 1.0 - 1e-12  # rounding must not make a released factor larger than the exact one

@@ -28,21 +28,6 @@ from reusable_holdout.metrics.predictions import PRIVATE
 from reusable_holdout.plan import Plan, same_wish
 from reusable_holdout.witness import Head
 
-__all__ = [
-    "ALLOWED",
-    "FORMAT",
-    "NO_WITNESS",
-    "OVERLAP",
-    "SECOND_BUDGET",
-    "VACUOUS",
-    "Configuration",
-    "Epoch",
-    "KeptRows",
-    "facts_of",
-    "metric_of",
-    "read_epochs",
-]
-
 FORMAT = 3
 """Format of a ledger's facts. Ledgers of version 0.2 have none; :mod:`reusable_holdout.earlier` reads them."""
 

@@ -50,8 +50,6 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.plan.renewal import renewed
 from reusable_holdout.rows import Rows
 
-__all__ = ["Stated", "allowed_of", "made", "opened", "private", "rotated"]
-
 
 class Stated(NamedTuple):
     """The owner's settings of a guard, without its rows."""

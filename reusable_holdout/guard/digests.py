@@ -13,6 +13,7 @@ import mmap
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -24,45 +25,10 @@ from reusable_holdout.metrics.containers import CodedLabels, from_arrow, in_bloc
 
 NewDigest = Callable[[], "hashlib.blake2b"]
 
-__all__ = [
-    "ContentKey",
-    "Owned",
-    "copy_of",
-    "holdout_digest",
-    "is_chunked",
-    "named_columns",
-    "own",
-    "predictions_digest",
-]
-
-_LEAF = 1 << 22  # bytes that are digested in one go
-_THREADS = 2  # more than two wait for the memory
-
 
 def predictions_digest(prepared: NDArray[Any]) -> bytes:
-    """Return the SHA-256 of predictions in canonical form; it is fast, as processors support it.
-
-    Beyond 4 MiB the result is the digest of the digests of leaves, which threads compute. Leaves of zeros and ones are
-    packed, eight to a byte.
-    """
-    content = np.ascontiguousarray(prepared).reshape(-1).view(np.uint8)
-    if len(content) <= _LEAF:
-        return hashlib.sha256(content.data).digest()
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - only large predictions need it
-
-    leaves = [content[start : start + _LEAF] for start in range(0, len(content), _LEAF)]
-    with ThreadPoolExecutor(_THREADS) as threads:
-        whole = hashlib.sha256(f"{len(leaves)} leaves".encode())
-        for digest in threads.map(_leaf_digest, leaves):
-            whole.update(digest)
-    return whole.digest()
-
-
-def _leaf_digest(leaf: NDArray[np.uint8]) -> bytes:
-    bits = leaf.max() <= 1
-    digest = hashlib.sha256(f"{len(leaf)} {'bits' if bits else 'bytes'}".encode())
-    digest.update((np.packbits(leaf) if bits else leaf).data)
-    return digest.digest()
+    """Return the SHA-256 of predictions in canonical form; it is fast, as processors support it."""
+    return hashlib.sha256(np.ascontiguousarray(prepared).reshape(-1).view(np.uint8).data).digest()
 
 
 def holdout_digest(new: NewDigest, X: Any, y: Any) -> bytes:
@@ -107,11 +73,9 @@ def own(given: Any) -> Any:
     in_memory = isinstance(given, list | tuple) or hasattr(given, "shape")
     if isinstance(given, type) or not in_memory or is_chunked(given) or _is_mapped(given):
         return given
-    for copied in (copy_of, _array_of):
-        try:
-            return copied(given)
-        except Exception:  # the error of a user's own object may quote the rows
-            came = type(given).__name__
+    with suppress(Exception):  # the error of a user's own object may quote the rows
+        return copy_of(given)
+    came = type(given).__name__
     raise InputError(
         f"data in memory must be of a kind that can be copied; got {came}; read it into an array; nothing was made"
     )
@@ -120,14 +84,6 @@ def own(given: Any) -> Any:
 def copy_of(given: Any) -> Any:
     """Return a deep copy of data; nested lists are copied at every level."""
     return given.copy() if hasattr(given, "copy") and not isinstance(given, list) else copy.deepcopy(given)
-
-
-def _array_of(given: Any) -> NDArray[Any]:
-    """Return an array of data that NumPy can read but that cannot be copied directly, such as a memoryview."""
-    array = np.array(given)
-    if array.shape != tuple(given.shape):
-        raise TypeError
-    return array
 
 
 def _is_mapped(given: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from reusable_holdout.answer import Choice, Guardrail
 from reusable_holdout.errors import Halted, InputError, LedgerError, ModelError
-from reusable_holdout.guard import guardrails as rails
+from reusable_holdout.guard import guardrails
 from reusable_holdout.guard.finals import tell_finals
 from reusable_holdout.guard.questions import AnswerOrError, Posed, Question, posed
 from reusable_holdout.guard.subjects import Measured, check_tolerances_kept, measured, numbers_of, weighed
@@ -25,8 +25,6 @@ from reusable_holdout.ledger import Row, Transaction
 from reusable_holdout.ways import Outcome, State, Terms, Told
 from reusable_holdout.ways.check import Asked, Check
 from reusable_holdout.ways.gate import GuardedGate
-
-__all__ = ["Question", "ask", "measured_here"]
 
 
 def ask(view: GuardedView, questions: Sequence[Question]) -> list[Any]:
@@ -107,7 +105,7 @@ def _batch(one: Posed) -> list[AnswerOrError]:
     tail, first = transcript.ledger.look(digests[0])
     state = transcript.state_at(tail)
     asked, found = None, []
-    if way.halt_reason(state) is None and _needed(one, way, state, first):
+    if way.halt_reason(state) is None and _needed(one, state, first):
         found = measured(view, way, one.subjects, one.question.X_train)
         asked = _asked_in(one, found, state)
     with transcript.ledger.transaction(digests[0]) as transaction:
@@ -120,8 +118,7 @@ def _batch(one: Posed) -> list[AnswerOrError]:
             asked = _asked_in(one, found, state, asked)
             some = asked if len(new) == len(digests) else asked.at(new)
             stated = None if one.tolerances is None else one.tolerances[new]
-            transcript.check_room(len(new), state)
-            check_tolerances_kept(way, some.priors, stated, state, one.unit)
+            _refuse(one, new, state)
             names = [one.names[place] for place in new]
             decided = way.decide(some, state)
             rows = rows_of_batch(way, decided, some.digests, some.priors, names, state, stated)
@@ -148,7 +145,7 @@ def _known(transaction: Transaction, digests: Sequence[bytes]) -> dict[bytes, Ro
     return {} if transaction.row is None else {digests[0]: transaction.row}
 
 
-def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
+def _needed(one: Posed, state: State, first: Row | None) -> bool:
     """Return True if a batch has a new question; refuse a batch without room before the rows are read.
 
     Questions after the first are looked up only if the result depends on them.
@@ -160,10 +157,16 @@ def _needed(one: Posed, way: Check, state: State, first: Row | None) -> bool:
     with transcript.ledger.transaction(one.digests[0]) as transaction:
         new = first_occurrences(one.digests, _known(transaction, one.digests))
     if new:
-        transcript.check_room(len(new), state)
-        tolerances = None if one.tolerances is None else one.tolerances[new]
-        check_tolerances_kept(way, one.priors[new], tolerances, state, one.unit)
+        _refuse(one, new, state)
     return bool(new)
+
+
+def _refuse(one: Posed, new: Sequence[int], state: State) -> None:
+    """Refuse new questions without room, or with tolerances that cannot be kept; by public numbers alone."""
+    way: Any = one.way
+    one.view.transcript.check_room(len(new), state)
+    if one.tolerances is not None:
+        check_tolerances_kept(way, one.priors[new], one.tolerances[new], state, one.unit)
 
 
 def _answers(
@@ -235,10 +238,6 @@ def _checked(one: Posed) -> AnswerOrError:
     way, view, tolerances = one.way, one.view, one.tolerances
     assert isinstance(way, Check)  # noqa: S101 - its caller has looked
 
-    def refuse(state: State) -> None:
-        view.transcript.check_room(1, state)
-        check_tolerances_kept(way, one.priors, tolerances, state, one.unit)
-
     def measure(state: State) -> tuple[Sequence[Any], Asked]:
         found = measured(view, way, one.subjects, one.question.X_train)
         return found, _asked_in(one, found, state)
@@ -249,7 +248,7 @@ def _checked(one: Posed) -> AnswerOrError:
     answer, _ = _single(
         one,
         one.digests[0],
-        refuse,
+        partial(_refuse, one, [0]),
         measure,
         decide,
         tolerance=0.0 if tolerances is None else float(tolerances[0]),
@@ -304,24 +303,19 @@ def _chosen(one: Posed) -> Choice | ModelError:
 
 def _guarded(one: Posed) -> AnswerOrError:
     way: Any = one.way
-    named = rails.stated(one.view, one.question.guardrails, one.question.subjects)
+    named = guardrails.stated(one.view, one.question.guardrails, one.question.subjects)
+    own = guardrails.Rail(one.view, way.gate, one.subjects[0], float(one.priors[0]), one.unit, one.digests[0])
     tolerance = None if one.tolerances is None else float(one.tolerances[0])
-    parts = [one.digests[0], *(rail.digest for rail in named)]
-    digest = one.view.content.several(b"guarded", parts)
-
-    def measure(_: State) -> list[Any]:
-        values = rails.values(one.view, way.gate, one.subjects[0], float(one.priors[0]), one.question.X_train)
-        return [values, *(rail.value(one.question.X_train) for rail in named)]
-
+    digest = one.view.content.several(b"guarded", [rail.digest for rail in (own, *named)])
     answer, row = _single(
         one,
         digest,
-        partial(one.view.transcript.check_room, len(parts)),
-        measure,
+        partial(one.view.transcript.check_room, 1 + len(named)),
+        lambda _: [rail.value(one.question.X_train) for rail in (own, *named)],
         lambda found, state: way.decide(
             found, [rail.view.number for rail in named], digest, state, tolerance
         ),
-        takes=len(parts),
+        takes=1 + len(named),
         tolerance=tolerance or 0.0,
     )
     if not isinstance(answer, ModelError):

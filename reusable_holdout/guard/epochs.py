@@ -15,8 +15,6 @@ from reusable_holdout.guard.known_rows import OwnedRows
 from reusable_holdout.guard.views import Counts, tells
 from reusable_holdout.ledger import Ledger, Transaction
 
-__all__ = ["begin_epoch", "guesses", "planned_anew"]
-
 
 def planned_anew(ledger: Ledger, wanted: Configuration, rows: OwnedRows, key: bytes, witness: str) -> Ledger:
     """Return the ledger in which the rows have the wanted configuration, if need be in a new epoch.

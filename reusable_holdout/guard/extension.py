@@ -18,8 +18,6 @@ from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics.containers import as_array
 from reusable_holdout.rows import Rows
 
-__all__ = ["extended"]
-
 _NOTHING = "nothing was added"
 _PARTS = ("X", "sample_weight", "groups")
 

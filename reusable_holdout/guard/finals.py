@@ -15,8 +15,6 @@ from reusable_holdout.ledger import Row
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways import State
 
-__all__ = ["tell_finals"]
-
 
 def tell_finals(finals: Sequence[Posed]) -> list[Any]:
     """Release exact values once, durably, for one or several metrics; raise Halted after another final."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import urllib.parse
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -18,8 +17,6 @@ from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.version import __version__
 from reusable_holdout.ways import failed
 from reusable_holdout.ways.table import PAIRED
-
-__all__ = ["FrozenAnswer", "FrozenCertificate", "freeze", "frozen_problems"]
 
 
 class FrozenAnswer(NamedTuple):
@@ -170,19 +167,16 @@ class FrozenCertificate:
         InputError
             If there is none.
         """
-        text = None
-        with suppress(OSError, ValueError, TypeError, AttributeError):
-            if isinstance(certificate, cls):
-                text = ""  # kept if to_json() fails: then it was not frozen, but made by hand
-                text = certificate.to_json()
-            elif isinstance(certificate, str | Path):
+        try:
+            if isinstance(certificate, FrozenCertificate):
+                text = certificate.to_json()  # one that was made by hand may be anything
+            else:
                 text = Path(certificate).read_text(encoding="utf-8")
-        if text is None:
+        except (OSError, ValueError, TypeError, AttributeError):
             raise InputError(
-                "certificate must be a FrozenCertificate, or a file that holds its to_json(); got "
-                f"{'a file that cannot be read' if isinstance(certificate, str | Path) else type(certificate).__name__}"
-                "; nothing was verified"
-            )
+                "certificate must be a FrozenCertificate, or a file that holds its to_json() and can be read; got "
+                f"something else, of type {type(certificate).__name__}; nothing was verified"
+            ) from None
         return cls.from_json(text)
 
 

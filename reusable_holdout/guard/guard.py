@@ -8,15 +8,13 @@ from typing import Any, Self
 
 from reusable_holdout.guard import creation
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.branches import Branches, Rotation, rows_of
+from reusable_holdout.guard.branches import Branches, rows_of
 from reusable_holdout.guard.creation import Stated, allowed_of
 from reusable_holdout.guard.handle import the_guard
 from reusable_holdout.guard.view import GuardedView, Listener
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
-
-__all__ = ["ReusableHoldout", "Rotation"]
 
 
 @the_guard

@@ -20,11 +20,9 @@ from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.ways.gate import Gate, Named
 
-__all__ = ["Rail", "stated", "values"]
-
 
 class Rail(NamedTuple):
-    """One guardrail as it was stated."""
+    """One guardrail as it was stated, or what the gate itself asks about."""
 
     view: GuardedView  # of its metric
     gate: Gate
@@ -34,8 +32,10 @@ class Rail(NamedTuple):
     digest: bytes
 
     def value(self, X_train: Any) -> Named:
-        """Measure the guardrail's value; return it with its gate."""
-        return values(self.view, self.gate, self.subject, self.named, X_train)
+        """Measure the value; return it with its gate."""
+        found = measured(self.view, self.gate, [self.subject], X_train)
+        numbers, _ = weighed(self.gate, self.view.holdout.bound, found, np.array([self.named]), None)
+        return Named(self.gate, self.named, None if numbers is None else numbers[0])
 
 
 def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
@@ -68,10 +68,3 @@ def stated(view: GuardedView, guardrails: Any, subject: Any) -> list[Rail]:
         digest = other.content.question("rail", one.content, gate.grid(named))
         found.append(Rail(other, gate, one, named, unit, digest))
     return found
-
-
-def values(view: GuardedView, gate: Gate, subject: Subject, named: float, X_train: Any) -> Named:
-    """Measure one of the values that a guarded gate looks at."""
-    found, prior = measured(view, gate, [subject], X_train), np.array([named])
-    numbers, _ = weighed(gate, view.holdout.bound, found, prior, None)
-    return Named(gate, named, None if numbers is None else numbers[0])

@@ -13,8 +13,6 @@ from reusable_holdout.guard.releases import released_by
 from reusable_holdout.ledger import Ledger
 from reusable_holdout.ways import State
 
-__all__ = ["halted"]
-
 _WHY = {
     "queries": "all {queries} declared queries are asked",
     "final": "a final was given, and ends what can be asked of these rows",

@@ -30,24 +30,6 @@ from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.metrics import Metric
 from reusable_holdout.rows import Rows
 
-__all__ = [
-    "AbsentGuard",
-    "ElsewhereError",
-    "FrozenGuard",
-    "Handle",
-    "UnreachableGuard",
-    "arrive",
-    "check_is_guard",
-    "frozen_guard",
-    "guard_class",
-    "guard_here",
-    "make_handle",
-    "read_private",
-    "remember",
-    "the_guard",
-    "write_private",
-]
-
 _T = TypeVar("_T")
 _GUARD: list[Any] = []
 

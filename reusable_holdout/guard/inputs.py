@@ -33,8 +33,6 @@ from reusable_holdout.metrics.containers import (
 from reusable_holdout.metrics.predictions import PRIVATE, is_public
 from reusable_holdout.registry import Sketch
 
-__all__ = ["PrivateData", "rows_and_labels"]
-
 
 class PrivateData:
     """The holdout, bound to a metric; it shows nothing of itself and cannot be pickled.

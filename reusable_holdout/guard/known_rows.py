@@ -21,17 +21,6 @@ from reusable_holdout.metrics.containers import compact, typed_array
 from reusable_holdout.metrics.targets import rows_of
 from reusable_holdout.registry import Words, mixed
 
-__all__ = [
-    "OwnedRows",
-    "TrainedOn",
-    "are_ids",
-    "by_name",
-    "comparable_names",
-    "has_most_rows",
-    "names_of",
-    "secret_of",
-]
-
 _IDS, _FEATURES, _BY_NAME = "ids", "features", "features by name"
 
 

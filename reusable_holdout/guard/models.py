@@ -14,8 +14,6 @@ from reusable_holdout.metrics import Response
 from reusable_holdout.metrics.containers import as_array, check_same_order, from_arrow, no_array, one_column
 from reusable_holdout.metrics.predictions import Predictions
 
-__all__ = ["Needed", "check_data", "check_model", "fitted", "length_of", "predictions_of", "training_rows"]
-
 _NO_DATA = (type, str, bytes, Mapping, Set)
 
 

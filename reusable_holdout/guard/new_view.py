@@ -30,8 +30,6 @@ from reusable_holdout.plan import Plan
 from reusable_holdout.rows import Rows
 from reusable_holdout.ways import State
 
-__all__ = ["Opening"]
-
 # The part of the rows that a metric needs, by its response; labels for all other responses.
 _HOLD = {"judged": "ids", "values": "targets"}
 

@@ -26,8 +26,6 @@ from reusable_holdout.guard.row_sets import OWNERS, Copies, RowSet, by_chance, c
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.ledger import Ledger
 
-__all__ = ["check_added", "check_training", "kept_of_fresh"]
-
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass allow={{"overlap"}}: then no promise holds'
@@ -50,13 +48,12 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
     if isinstance(training, str | Path):
         raise InputError(f"training= must be data; got a path; {nothing}; read the file first")
     table = rows_and_labels(training, None)[0]
-    shape: tuple[int, ...] | None
     try:
         shape = np.shape(table)
     except ValueError:
-        shape = None
-    if shape is None:
-        raise InputError(f"training= must be rows of one length; got rows of several lengths; {nothing}")
+        raise InputError(
+            f"training= must be rows of one length; got rows of several lengths; {nothing}"
+        ) from None
     if len(shape) == 1:
         if known.ids is None:
             raise InputError(
@@ -69,7 +66,7 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
                 f"training= must hold names of the same kind as ids=; got {names.kind}, ids= are {known.ids.kind}; "
                 f"{nothing}; convert one of them"
             )
-        _check_none(known.ids.rows.common(names.rows), known.ids.rows.rows, _TRAINING, nothing)
+        _check_ids(known.ids.rows.common(names.rows), known.ids.rows.copies, _TRAINING, nothing)
         return
     X = known.holdout.X
     if X is None:
@@ -81,18 +78,14 @@ def check_training(known: OwnedRows, training: Any, *, nothing: str) -> None:
         raise InputError(
             f"training= must hold rows; got none; {nothing}; leave it out if nothing was trained"
         )
-    rows = ordered_rows(table, _names_beside(table, X, nothing))
-    features = known.holdout.row_set
-    _check_few(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)
-
-
-def _names_beside(table: Any, X: Any, nothing: str) -> tuple[str, ...] | None:
     try:
-        return comparable_names(table, X)
+        names_in_order = comparable_names(table, X)
     except InputError as error:
         raise InputError(
             f"training= must have the holdout's columns, without labels; {error}; {nothing}; pass the same columns"
         ) from None
+    rows, features = ordered_rows(table, names_in_order), known.holdout.row_set
+    _check_features(features.common(rows), features.copies, rows.copies, _TRAINING, nothing)
 
 
 def kept_of_fresh(
@@ -120,10 +113,10 @@ def check_added(rows: OwnedRows, view: GuardedView) -> None:
     if rows.ids is not None:
         for one in view.added:
             names = names_of(one.ids, what="ids=", nothing=nothing).rows
-            _check_none(rows.ids.rows.common(names), rows.ids.rows.rows, _ADDED, nothing)
+            _check_ids(rows.ids.rows.common(names), rows.ids.rows.copies, _ADDED, nothing)
     elif fresh.X is not None:
         before, own = view.holdout.row_set, fresh.row_set
-        _check_few(own.common(before), own.copies, before.copies, _ADDED, nothing)
+        _check_features(own.common(before), own.copies, before.copies, _ADDED, nothing)
 
 
 def _features_as_before(
@@ -166,29 +159,29 @@ def _check_fresh(
             )
         rows = known.ids.rows
         common = rows.common_with(parts[ids], secret_of(key, epoch, ids))
-        _check_none(common, rows.rows, words, nothing)
+        _check_ids(common, rows.copies, words, nothing)
         return
     for part, text in parts.items():
         if features is not None and by_name(part) == named:
             secret = secret_of(key, epoch, part)
             old, common = RowSet.copies_in(text, secret), features.common_with(text, secret)
-            _check_few(common, features.copies, old, words, nothing)
+            _check_features(common, features.copies, old, words, nothing)
 
 
-def _check_none(common: int, rows: int, words: str, nothing: str) -> None:
+def _check_ids(common: int, fresh: Copies, words: str, nothing: str) -> None:
     if common:
-        told = words.format(common=f"{common:,}", rows=f"{rows:,}", explained="by their ids", nothing=nothing)
-        raise OverlapError(told, common, 0)
+        raise _overlap(common, 0, fresh, "by their ids", words, nothing)
 
 
-def _check_few(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
+def _check_features(common: int, fresh: Copies, known: Copies, words: str, nothing: str) -> None:
     most = by_chance(fresh, known, OWNERS)
     if common > most:
         why = "no rows repeat within the two tables, so chance explains none"
         if most:
             why = f"chance explains {most:,} at most, by how often rows repeat in the two tables"
-        explained = f"by their features, and {why}"
-        told = words.format(
-            common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing
-        )
-        raise OverlapError(told, common, most)
+        raise _overlap(common, most, fresh, f"by their features, and {why}", words, nothing)
+
+
+def _overlap(common: int, most: int, fresh: Copies, explained: str, words: str, nothing: str) -> OverlapError:
+    told = words.format(common=f"{common:,}", rows=f"{fresh.rows:,}", explained=explained, nothing=nothing)
+    return OverlapError(told, common, most)

@@ -27,8 +27,6 @@ from reusable_holdout.plotting import plot_history
 from reusable_holdout.ways import HaltReason, State
 from reusable_holdout.ways.table import ON_REQUEST
 
-__all__ = ["Overview"]
-
 
 class Overview:
     """Public facts of a guard."""

@@ -20,8 +20,6 @@ from types import FrameType
 
 from reusable_holdout.errors import Halted, Refused
 
-__all__ = ["let_pools_carry_halts", "write_to_the_end"]
-
 # the standard library's, and its forks
 _POOLS = ("multiprocessing.pool", "multiprocess.pool", "billiard.pool")
 _PATIENCE_SECONDS = 5.0  # for a pipe without a reader

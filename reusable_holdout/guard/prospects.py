@@ -20,8 +20,6 @@ from reusable_holdout.guard.views import VIEW
 from reusable_holdout.plan import whole
 from reusable_holdout.ways import FAILED, Told, Way
 
-__all__ = ["check_choice", "check_final", "could_have_chosen", "could_replay", "end_with"]
-
 
 @sealed
 def could_replay(guard: Any, priors: Sequence[float]) -> int:

@@ -28,8 +28,6 @@ from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.rules import Floats
 from reusable_holdout.ways import Way
 
-__all__ = ["AnswerOrError", "Posed", "Question", "posed", "raise_failures"]
-
 _ERRORS, _APART = 2**16, 32  # the grid of standard errors, and their shift above tolerances, in bits
 
 AnswerOrError: TypeAlias = Answer | ModelError

@@ -16,8 +16,6 @@ from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.final import Final
 
-__all__ = ["States", "problems_of_ways"]
-
 _SAME = 1e-9  # floats recomputed on another machine
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
 

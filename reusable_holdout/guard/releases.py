@@ -13,14 +13,12 @@ from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier import Earlier
 from reusable_holdout.errors import InputError, LedgerError, printable
 from reusable_holdout.guard.configuration import Configuration, facts_of
-from reusable_holdout.guard.views import VIEW, View
+from reusable_holdout.guard.views import VIEW
 from reusable_holdout.ledger import Ledger, Row, SqlLedger
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.slips import checked_call
 from reusable_holdout.ways import Allowance, Told
 from reusable_holdout.ways.table import PAIRED, outcome_word
-
-__all__ = ["Released", "history_frame", "history_of", "released", "released_by"]
 
 COLUMNS = [
     *("query", "view", "metric", "name", "series"),
@@ -87,14 +85,10 @@ def released_by(ledger: Ledger, epoch: int) -> Released:
 
 
 def history_of(facts: Configuration | Earlier, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the history of an epoch's rows, of this version or an earlier one."""
+    """Return the history of an epoch's rows, of this version or an earlier one, in the units of their metrics."""
     if isinstance(facts, Earlier):
         return _frame(facts.released(rows))
-    return history_frame(rows, facts.views(rows), Allowance.of(facts.plan))
-
-
-def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowance) -> pd.DataFrame:
-    """Return the frame of released answers, in order, in the units of their metrics."""
+    views, allowance = facts.views(rows), Allowance.of(facts.plan)
     names = [views[0].metric["name"], *(row.name for row in rows if row.kind == VIEW)]
     units = [[Unit.of(view.metric, paired=paired) for paired in (False, True)] for view in views]
     left, found = allowance.left_after(rows), []
@@ -111,9 +105,9 @@ def history_frame(rows: Sequence[Row], views: Sequence[View], allowance: Allowan
         if word == "failed":
             numbers = (*numbers[:1], np.nan, np.nan, np.nan, numbers[4])
         of_view = 0 if row.kind == VIEW else number
-        facts = (row.query, of_view, names[number], *map(printable, (row.name, row.series)))
+        about = (row.query, of_view, names[number], *map(printable, (row.name, row.series)))
         outcome = (word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
-        found.append((*facts, *numbers, *outcome, paired, charges_left, row.asked_at))
+        found.append((*about, *numbers, *outcome, paired, charges_left, row.asked_at))
     return _frame(found)
 
 

@@ -18,19 +18,6 @@ from reusable_holdout.plan.numbers import largest
 from reusable_holdout.registry import Words, mixed, siphash
 from reusable_holdout.slips import warn
 
-__all__ = [
-    "ANALYSTS",
-    "OWNERS",
-    "CopiedRowsWarning",
-    "Copies",
-    "RowSet",
-    "by_chance",
-    "column_names",
-    "columns_of",
-    "ordered_rows",
-    "warn_of_copies",
-]
-
 _SPARE = 20.0  # bits, because columns are not independent
 _PLACE = 0xD1B54A32D192ED03
 _SAMPLE, _MOST_COLUMNS, _ENOUGH = 1_000, 2_000, 200.0  # rows and columns examined, and bits that suffice

@@ -38,16 +38,6 @@ from reusable_holdout.noise.keyed import KEY_BYTES, key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
 from reusable_holdout.slips import warn
 
-__all__ = [
-    "begin_witness",
-    "budgeted",
-    "declared_classes",
-    "find_key",
-    "new_or_kept",
-    "told_of",
-    "watched",
-]
-
 
 def declared_classes(place: str | Path | None) -> list[Any] | str | None:
     """Return the classes in a ledger, which may be from a time when all labels were public; None if it has none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -25,25 +26,8 @@ from reusable_holdout.slips import percentage
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.check import Check
 
-__all__ = [
-    "Difference",
-    "Measured",
-    "Subject",
-    "check_tolerances_kept",
-    "checked_names",
-    "checked_priors",
-    "checked_series",
-    "checked_tolerances",
-    "is_model",
-    "is_several",
-    "measured",
-    "numbers_of",
-    "prepared_subjects",
-    "tolerance_unit",
-    "weighed",
-]
-
 _NO_NUMBERS = (str, bytes, bytearray, bool, np.bool_)
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no text has one
 _GRID = 2**28  # tolerances that differ by less are the same question
 _ACCURACY = 2.0**-40  # of the range
 
@@ -52,35 +36,30 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
     """Return priors in [0, 1]; InputError if one is missing, no number, or beyond the metric's bounds."""
     if priors is None:
         raise InputError(
-            "a prior must be stated, your own estimate of the score; got none; pass prior=; nothing was asked"
+            "a prior must be stated, or for a model come from X_train and y_train; got none; pass prior=, your own "
+            "estimate of the score, such as a cross-validated one; nothing was asked"
         )
-    if not several:
-        return np.array([unit.unit(_number(priors, unit, metric))])
-    if type(priors) is list and set(map(type, priors)) <= {float}:
-        given = np.array(priors, dtype=np.float64)
+    if several and not isinstance(priors, list):
+        given = one_column(as_array(priors, what="priors"))
+        shape, each = given.shape, given.tolist()
     else:
-        given = one_column(priors if isinstance(priors, np.ndarray) else as_array(priors, what="priors"))
-    if given.shape != (count,):
+        each = priors if several else [priors]
+        shape = (len(each),)
+    if shape != (count,):
         raise InputError(
-            f"priors must have shape ({count},), one for each question; got {given.shape}; nothing was asked"
+            f"priors must have shape ({count},), one for each question; got {shape}; nothing was asked"
         )
-    if given.dtype.kind not in "fiu":
-        raise InputError(f"priors must be numbers; got dtype {given.dtype}; pass one float for each question")
-    stated = given.astype(np.float64)
-    wrong = np.flatnonzero(~((stated >= unit.lower) & (stated <= unit.upper)))
-    if len(wrong):
-        _number(float(stated[wrong[0]]), unit, metric)
-    return np.array(stated) if unit.is_plain else np.array([unit.unit(one) for one in stated.tolist()])
+    return np.array([unit.unit(_number(one, unit, metric)) for one in each])
 
 
 def _number(prior: Any, unit: Unit, metric: str) -> float:
+    if type(prior) is float and unit.lower <= prior <= unit.upper:
+        return prior
     try:
         number = float(prior)
     except (TypeError, ValueError, OverflowError):
         number = np.nan
-    odd = type(prior) is not float and (
-        isinstance(prior, _NO_NUMBERS) or np.ndim(prior) or np.asarray(prior).dtype.kind not in "fiuO"
-    )
+    odd = isinstance(prior, _NO_NUMBERS) or np.ndim(prior) or np.asarray(prior).dtype.kind not in "fiuO"
     if odd or not unit.lower <= number <= unit.upper:
         hint = percentage(number, most=unit.upper)
         raise InputError(
@@ -113,12 +92,8 @@ def tolerance_unit(tolerance: float) -> int:
     return round(tolerance * _GRID)
 
 
-def check_tolerances_kept(
-    way: Check, priors: Floats, tolerances: Floats | None, state: State, unit: Unit
-) -> None:
+def check_tolerances_kept(way: Check, priors: Floats, tolerances: Floats, state: State, unit: Unit) -> None:
     """Refuse tolerances that cannot be kept now, before anything is decided; the error names one that can be."""
-    if tolerances is None:
-        return
     for prior, tolerance in zip(priors.tolist(), tolerances.tolist(), strict=True):
         keeps = partial(way.rule.keeps, prior, length=way.length(state))  # by public numbers alone
         if keeps(tolerance):
@@ -135,7 +110,9 @@ def checked_names(names: Sequence[str] | None, count: int) -> list[str]:
     if names is None:
         return [""] * count
     labels = list(names) if isinstance(names, Iterable) and not isinstance(names, str) else [names]
-    if len(labels) != count or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
+    if len(labels) != count or not all(
+        isinstance(label, str) and not _SURROGATE.search(label) for label in labels
+    ):
         raise InputError(
             f"names must be text, one for each question; got {len(labels)} for {count} questions, or one is not text"
         )
@@ -151,14 +128,6 @@ def checked_series(series: object, *, by_series: bool) -> str:
             "nothing was asked"
         )
     return name
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _R = TypeVar("_R")
@@ -311,7 +280,9 @@ def _measured(view: GuardedView, way: Way, one: Subject) -> Integers | Sample | 
     bound = view.holdout.bound
     if one.found is not None:
         numbers = view.content.reveal(one.found, view.about(way, one.content))
-        return None if numbers is None else _of_numbers(way, bound, numbers)
+        if numbers is None or isinstance(way, Check):
+            return numbers
+        return unpacked(bound, numbers) if way.by_rows else int(numbers[0])
     prepared = one.predictions if not one.models else view.holdout.predicted_by(one.models)
     return None if prepared is None else _attempted(bound, lambda: _found(way, bound, prepared))
 
@@ -328,12 +299,6 @@ def numbers_of(found: Integers | Sample | int | None) -> Integers | None:
     if isinstance(found, Sample):
         return found.packed()
     return np.array([found], dtype=np.int64) if isinstance(found, int) else found
-
-
-def _of_numbers(way: Way, bound: BoundMetric, numbers: Integers) -> Integers | Sample | int:
-    if not isinstance(way, Check):
-        return unpacked(bound, numbers) if way.by_rows else int(numbers[0])
-    return numbers
 
 
 def _attempted(bound: BoundMetric, measure: Callable[[], _R]) -> _R | None:

@@ -11,8 +11,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics import BoundMetric
 from reusable_holdout.metrics.containers import index_of
 
-__all__ = ["check_embargo", "checked_beginning"]
-
 
 def checked_beginning(bound: BoundMetric, indexes: Sequence[Any], sample_weight: Any) -> Any:
     """Return the time of the first row, or None if the rows have no index of times.

@@ -12,8 +12,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.models import predictions_of
 from reusable_holdout.metrics import Metric
 
-__all__ = ["Estimate", "error_of_folds", "training_estimate"]
-
 
 class Estimate(NamedTuple):
     """An estimate of a model's score by training data, and its standard error, which is 0 if it is unknown."""

@@ -19,8 +19,6 @@ from reusable_holdout.ways import Allowance, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Batch, Check
 from reusable_holdout.ways.table import outcome_word
 
-__all__ = ["Transcript", "first_occurrences", "row_of", "rows_of_batch"]
-
 
 class Transcript:
     """The released answers of one guard, in its ledger."""

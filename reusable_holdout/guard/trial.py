@@ -21,11 +21,10 @@ from reusable_holdout.guard.boundary import quiet_but_for_names
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.slips import warn
 
-__all__ = ["Trial"]
-
 _LONGEST = 500  # characters of a model's error message that are shown
 _FEW = 64  # rows of X_train: enough that most classes are predicted
 _WHOLE, _REAL = np.dtype(np.int64), np.dtype(np.float64)  # a CSV reader chooses between them by the values
+_NEAREST = {"b": "?", "i": "i4", "u": "u4", "f": "f4"}  # NumPy's types for the kinds of pandas' own
 _DAY = np.datetime64("2000-01-01")
 # Models that have read a holdout's rows in this process, and their earlier warnings about feature names.
 _READERS: dict[int, tuple[weakref.ref[Any], list[str]]] = {}
@@ -58,29 +57,25 @@ class Trial:
 
     def __init__(self, X: Any, needed: Needed) -> None:
         self._X, self._needed = X, needed
-        self._passed: dict[Any, list[str]] = {}
 
     def check(self, model: Any, X_train: Any) -> None:
         """Refuse a model that fails alike on all made-up data sets, and on training rows if they are given.
 
         A model that predicts unknown classes for some made-up rows is refused, too, unless it predicts classes of
-        training rows. Once an estimator has passed, others of its make are not tried. The InputError quotes the model's
-        error: it has read no row of the holdout. scikit-learn's warnings on feature names come with each question.
+        training rows. The InputError quotes the model's error: it has read no row of the holdout. scikit-learn's
+        warnings on feature names come with each question.
         """
         heard = _heard_of(model)
         if heard is None:
-            heard, make = [], _make(model)
-            if make is None or make not in self._passed:
-                failure = self._refused(model, X_train, heard)
-                if failure is not None:
-                    whatever = "" if _names_strangers(failure) else ", whatever their values,"
-                    raise InputError(
-                        f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on "
-                        f"made-up rows{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing "
-                        "was charged; fix it, pass X_train and y_train if it works on those, or ask about its "
-                        "predictions"
-                    )
-            heard = heard if make is None else self._passed.setdefault(make, heard)
+            heard = []
+            failure = self._refused(model, X_train, heard)
+            if failure is not None:
+                whatever = "" if _names_strangers(failure) else ", whatever their values,"
+                raise InputError(
+                    f"the model must predict rows with the holdout's columns; {type(model).__name__} fails on made-up "
+                    f"rows{whatever} with {failure.kind}: {failure.words}; nothing was asked and nothing was charged; "
+                    "fix it, pass X_train and y_train if it works on those, or ask about its predictions"
+                )
             number, forget = id(model), _READERS.pop  # a model may outlive these names when a process ends
             _READERS[number] = weakref.ref(model, lambda _: forget(number, None)), heard
         for words in dict.fromkeys(heard):
@@ -142,22 +137,6 @@ def _are_alike(failures: list[_Failure]) -> bool:
         or all(number in one.counts for number, one in zip(numbers, failures, strict=True))
         for numbers in places
     )
-
-
-def _make(model: Any) -> Any:
-    """Return an estimator's type, its parameters' types or functions, and its feature names; None for other models.
-
-    Models that agree in these refuse the same rows.
-    """
-    try:
-        given = model.get_params().items()
-        parts = tuple((name, value if callable(value) else type(value)) for name, value in given)
-        names = getattr(model, "feature_names_in_", None)
-        make = (type(model), parts, None if names is None else tuple(names))
-        hash(make)
-    except Exception:  # no estimator, or one that cannot be told from others
-        return None
-    return make
 
 
 def _words(error: BaseException) -> str:
@@ -286,16 +265,8 @@ def _column(dtype: Any, variant: _Variant) -> pd.Series[Any]:
     if isinstance(dtype, np.dtype):
         return pd.Series(_values(dtype, variant))
     if isinstance(dtype, pd.CategoricalDtype):
-        own = [variant.word] if variant.worded else sorted(set(numbers.tolist()))
         values: Any = [variant.word] * len(numbers) if variant.worded else numbers
-        return pd.Series(pd.Categorical(values, categories=own, ordered=bool(dtype.ordered)))
+        return pd.Series(pd.Categorical(values, categories=sorted(set(values)), ordered=bool(dtype.ordered)))
     if isinstance(dtype, pd.DatetimeTZDtype):
         return pd.Series(pd.DatetimeIndex([_DAY] * len(numbers)).tz_localize("UTC")).astype(dtype)
-    if pd.api.types.is_bool_dtype(dtype):
-        return pd.Series(numbers > 0).astype(dtype)
-    if pd.api.types.is_numeric_dtype(dtype):
-        whole = np.round(numbers) if pd.api.types.is_integer_dtype(dtype) else numbers
-        sized = _sized(whole, unsigned=pd.api.types.is_unsigned_integer_dtype(dtype))
-        return pd.Series(sized).astype(dtype)
-    words: pd.Series[Any] = pd.Series([variant.word] * len(numbers), dtype=dtype)
-    return words
+    return pd.Series(_values(np.dtype(_NEAREST.get(dtype.kind, "U")), variant)).astype(dtype)

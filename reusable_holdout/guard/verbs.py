@@ -8,16 +8,14 @@ from typing import Any
 from reusable_holdout.answer import Answer, Choice
 from reusable_holdout.errors import InputError, ModelError
 from reusable_holdout.guard.boundary import sealed
-from reusable_holdout.guard.door import Question, ask
+from reusable_holdout.guard.door import ask
 from reusable_holdout.guard.models import fitted, training_rows
 from reusable_holdout.guard.overview import Overview
-from reusable_holdout.guard.questions import raise_failures
+from reusable_holdout.guard.questions import Question, raise_failures
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
-from reusable_holdout.guard.training_estimate import Estimate, training_estimate
+from reusable_holdout.guard.training_estimate import training_estimate
 from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.slips import checked_call
-
-__all__ = ["Verbs"]
 
 
 class Verbs(Overview):
@@ -370,20 +368,15 @@ class Verbs(Overview):
             return subject, (prior, 0.0), X_train
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
-        if prior is None:
-            each = [self._estimate(part, X_train, y_train, cv) for part in parts]
+        if prior is None and X_train is not None:
+            each = [
+                training_estimate(self.metric, part, X_train, y_train, cv=cv, classes=self.class_set)
+                for part in parts
+            ]
             if len(each) > 1:  # the plan allows for the error of a difference
                 return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train
             return parts[0], each[0], X_train
         return Difference(*parts) if isinstance(subject, Difference) else parts[0], (prior, 0.0), X_train
-
-    def _estimate(self, model: Any, X_train: Any, y_train: Any, cv: Any) -> Estimate:
-        if X_train is None or y_train is None:
-            raise InputError(
-                "a prior must be stated, or come from X_train and y_train; got neither; pass prior=, your own estimate "
-                "of the score, such as a cross-validated one; nothing was asked"
-            )
-        return training_estimate(self.metric, model, X_train, y_train, cv=cv, classes=self.class_set)
 
 
 def _named(subject: Any, name: Any) -> Any:

@@ -17,8 +17,6 @@ from reusable_holdout.guard.views import Views
 from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call
 
-__all__ = ["Verification", "verify"]
-
 _MOST_PROBLEMS = 20
 
 

@@ -26,8 +26,6 @@ from reusable_holdout.slips import warn
 from reusable_holdout.ways import State, Way
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["GuardedView", "Listener"]
-
 Listener = Callable[[Sequence[Answer]], None]
 
 

@@ -21,20 +21,6 @@ from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
 from reusable_holdout.ways import State, Told, Way
 from reusable_holdout.ways.table import PAIRED, Ways
 
-__all__ = [
-    "ADDED",
-    "OF_ROWS",
-    "VIEW",
-    "Counted",
-    "Counts",
-    "Facts",
-    "View",
-    "Views",
-    "differing",
-    "newest",
-    "tells",
-]
-
 VIEW = "view"
 """Kind of the rows that open a view."""
 

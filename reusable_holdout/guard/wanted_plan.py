@@ -16,19 +16,6 @@ from reusable_holdout.plan import Plan, SharedBudget
 from reusable_holdout.plan.solution import needs, says_something
 from reusable_holdout.slips import warn
 
-__all__ = [
-    "CountedClassWarning",
-    "Kept",
-    "KeptLessWarning",
-    "Wanted",
-    "decided_as_ratio",
-    "guessed",
-    "plan_numbers",
-    "saying_what_counts",
-    "usual_plan",
-    "warn_of_counted_class",
-]
-
 _QUERIES, _CHARGES = 100, 3
 _OF_ONE_CLASS = {"average_precision", "f1", "fbeta", "jaccard", "precision", "recall", "specificity"}
 

@@ -9,8 +9,6 @@ from reusable_holdout.answer import Answer
 from reusable_holdout.errors import Halted, InputError
 from reusable_holdout.guard.subjects import Difference
 
-__all__ = ["gate_or_worse"]
-
 
 def gate_or_worse(
     tell: Any, gate: Callable[..., Answer], subject: Any, at_least: Any, name: Any, **more: Any

@@ -28,8 +28,6 @@ from reusable_holdout.ledger.schema import CHUNK, SCHEMA, Statements
 from reusable_holdout.version import __version__
 from reusable_holdout.witness import Head
 
-__all__ = ["Connection", "Epoch", "fetch", "file_identity", "resolved", "shown", "without_password"]
-
 _T = TypeVar("_T")
 
 _SERVER = re.compile(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from reusable_holdout.errors import LedgerError, RolledBackError, RotatedError
 
-__all__ = ["failure", "reason", "refusal"]
-
 _CLASSES = {"rotated": RotatedError, "rolled back": RolledBackError, "lost": RolledBackError}
 _REFUSALS = {
     "bereft": "a ledger with rows must have the configuration they were sealed with; it is gone; nothing was written; "

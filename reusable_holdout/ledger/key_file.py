@@ -12,8 +12,6 @@ from pathlib import Path
 from reusable_holdout.errors import LedgerError, LedgerKeyError
 from reusable_holdout.noise.keyed import KEY_BYTES, new_key
 
-__all__ = ["create_key_file", "key_commitment", "read_key_file"]
-
 _HEX = re.compile(rb"[0-9A-Fa-f]{64}")
 
 

@@ -10,8 +10,6 @@ from reusable_holdout.ledger.connection import Connection
 from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.ledger.storage import Ledger
 
-__all__ = ["MemoryLedger"]
-
 
 class MemoryLedger(Ledger):
     """A ledger of this process alone, shared by its threads.

@@ -9,8 +9,6 @@ from typing import Any
 from reusable_holdout.errors import of_extra
 from reusable_holdout.ledger.schema import TABLES, Statements
 
-__all__ = ["STATEMENTS", "connect", "settle"]
-
 _ALONE = "BEGIN; SELECT pg_advisory_xact_lock(1919434860)"
 # a process that is stopped inside a transaction must not hold up the others for ever
 _DURABLE_AND_PATIENT = """

@@ -10,8 +10,6 @@ from typing import NamedTuple, get_type_hints
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["COLUMNS", "Row", "Tail", "chain_problems", "check_follows", "genesis", "seal"]
-
 _SEAL_BYTES = 32
 _DIGEST_BYTES = 32
 _ROUNDING = 1e-9  # of sums that were added up in another order

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from reusable_holdout.ledger.records import COLUMNS
 
-__all__ = ["CHUNK", "SCHEMA", "TABLES", "Statements"]
-
 SCHEMA = 5
 
 CHUNK = 500

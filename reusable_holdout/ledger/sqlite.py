@@ -7,8 +7,6 @@ import time
 
 from reusable_holdout.ledger.schema import Statements
 
-__all__ = ["STATEMENTS", "connect", "settle"]
-
 STATEMENTS = Statements()
 
 _BUSY_SECONDS = 60

@@ -13,8 +13,6 @@ from reusable_holdout.ledger.failures import refusal
 from reusable_holdout.ledger.records import Row, Tail, check_follows, seal
 from reusable_holdout.witness import Head, Witness
 
-__all__ = ["Ledger", "SqlLedger", "Transaction"]
-
 _T = TypeVar("_T")
 # Head of a ledger without a configuration.
 _NOTHING = Head(0, 0, b"")

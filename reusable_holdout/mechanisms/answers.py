@@ -16,8 +16,6 @@ from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.noisy_max import draw_noise
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-__all__ = ["gaussian_mechanism", "laplace_accuracy", "laplace_mechanism"]
-
 
 def laplace_mechanism(
     values: npt.ArrayLike, *, epsilon: float, sensitivity: float = 1.0, seed: int | None = None

@@ -24,8 +24,6 @@ from reusable_holdout.mechanisms.sparse_vector.scales import (
 from reusable_holdout.mechanisms.sparse_vector.streams import ConditionalStream, Sparse, StandardSVT
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
-__all__ = ["MechanismNoise", "compare_mechanisms", "tightest_stream"]
-
 _ANSWERS = Fraction(1, 9)  # share of each budget for the released values, as in NumericSparse
 _ONE_STREAM = "StandardSVT, exponential noise"
 _RESTARTED = "StandardSVT of one charge, restarted, exponential noise"

@@ -15,8 +15,6 @@ from reusable_holdout.mechanisms.accounting.bisection import largest_between
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 
-__all__ = ["DistinctSketch"]
-
 _MOST_REGISTERS = 2**16
 _MOST_PHANTOMS = 2**24  # in all registers together; each needs a random draw
 _LARGEST_RANK = 65  # the rank of 64 bits that are all zero

@@ -14,7 +14,6 @@ from reusable_holdout.metrics.label_metrics import (
     balanced_accuracy,
     hamming_loss,
     recall,
-    score_of_sets,
     specificity,
     zero_one_loss,
 )
@@ -22,25 +21,16 @@ from reusable_holdout.metrics.mean_losses import brier, log_loss, mae, mse, nega
 from reusable_holdout.metrics.metric import Metric, bound_or_undefined
 from reusable_holdout.metrics.names import described_metric, resolve_metric
 from reusable_holdout.metrics.ranks import average_precision, roc_auc, roc_auc_ovr
-from reusable_holdout.metrics.samples import Counted, Explained, Likely, Ordered, Ranked, Rates, Ratio
-from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Family, PublicNumbers
+from reusable_holdout.metrics.scoring import GRID, Family, PublicNumbers
 from reusable_holdout.metrics.squared_errors import r2, rmse
 
 __all__ = [
     "GRID",
-    "GRID_BITS",
     "BoundMetric",
-    "Counted",
     "Definition",
-    "Explained",
     "Family",
-    "Likely",
     "Metric",
-    "Ordered",
     "PublicNumbers",
-    "Ranked",
-    "Rates",
-    "Ratio",
     "Response",
     "ScoreTable",
     "accuracy",
@@ -70,7 +60,6 @@ __all__ = [
     "roc_auc",
     "roc_auc_ovr",
     "score",
-    "score_of_sets",
     "specificity",
     "zero_one_loss",
 ]

@@ -88,7 +88,6 @@ class BoundMetric(HoldsLabels):
         if weights is not None and len(weights.chosen) == self.rows and weights.alike:
             weights = None
         self.groups = None if groups is None else Groups(groups, self.rows)
-        _check_every_row(metric, weights, self.groups)
         self.statistic = _statistic(metric, targets, weights, self.groups)
         self.weights_digest = None if weights is None else weights.digest
         self.counted_rows = self.rows if weights is None else len(weights.chosen)
@@ -216,15 +215,6 @@ class BoundMetric(HoldsLabels):
     def sample(self, query: NDArray[Any]) -> Measured:
         """Return the data from which a ratio's confidence set is computed, for a query of shape (rows,): private."""
         return self.statistic.sample(query)
-
-
-def _check_every_row(metric: Definition, weights: Weights | None, groups: Groups | None) -> None:
-    if getattr(metric.kernel, "every_row", False) and (weights is not None or groups is not None):
-        given = "some rows or weights" if groups is None else "groups"
-        raise InputError(
-            f"metric {metric.name!r} must be measured on all rows as independent draws; got {given}; leave them "
-            'out, or ask "score" of the rows that people have scored'
-        )
 
 
 def _bound(metric: Definition, y: object, classes: object | None) -> tuple[Targets | Ids, Form]:

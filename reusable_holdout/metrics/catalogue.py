@@ -17,7 +17,6 @@ from reusable_holdout.metrics.label_metrics import (
     balanced_accuracy,
     hamming_loss,
     recall,
-    score_of_sets,
     specificity,
     zero_one_loss,
 )
@@ -108,10 +107,6 @@ _ENTRIES = (
     Entry(jaccard, "jaccard_score", two_classes=True),
     Entry(matthews_corrcoef, "matthews_corrcoef", two_classes=True),
     *_signed(hamming_loss, "hamming_loss"),
-    *(
-        Entry(score_of_sets, f"{one}_score", {"average": "samples"}, fixed={"score": one})
-        for one in ("f1", "jaccard", "precision", "recall")
-    ),
     Entry(brier, "brier_score_loss"),
     Entry(brier, "brier_score_loss", sign=-1, two_classes=True),
     *_signed(log_loss, "log_loss"),

@@ -34,8 +34,8 @@ class ClassScore(ABC):
 
     Attributes
     ----------
-    own, rest : int
-        Number of rows of the class, and of all other classes.
+    own : int
+        Number of rows of the class; the other rows are `rest`.
     own_change, rest_change : fractions.Fraction
         Largest change of the score when a row of the class is replaced, and when another row is.
     spread : float

@@ -77,12 +77,8 @@ def no_array(values: object, *, what: str) -> InputError:
         came, advice = f"got the class {values.__name__}", "make an object of it"
     elif isinstance(values, str | bytes | PurePath):
         came, advice = "got text or a path, not data", "read the file first"
-    elif isinstance(values, Mapping):
-        advice = "pass its values as a list, in the order of the rows"
-    elif isinstance(values, Set):
-        advice = "a set has no order: pass a list in the order of the rows"
-    elif isinstance(values, Iterator):
-        advice = "it can be read only once: pass a list of it"
+    elif isinstance(values, Mapping | Set | Iterator):
+        advice = "pass a list of the values, in the order of the rows"
     elif hasattr(values, "predict"):
         advice = "pass what the model predicts, or ask about the model itself"
     elif hasattr(values, "collect"):
@@ -196,16 +192,11 @@ def as_floats(values: object) -> NDArray[Any]:
 
 def check_class_labels(labels: NDArray[Any]) -> None:
     """Refuse numeric class labels that are not whole or too large for 64 bits; the message quotes no label."""
-    parts = (labels[rows] for rows in in_blocks(len(labels)))
-    if labels.dtype.kind == "f" and not all(
-        bool(np.isfinite(one).all() and (one == np.rint(one)).all()) for one in parts
-    ):
+    if any(whole_numbers(labels[rows]) is None for rows in in_blocks(len(labels))):
         raise InputError(
-            "class labels must be whole numbers, booleans or text, none missing; got other numbers; "
-            "drop missing rows, or take a metric of numbers, such as mae"
+            "class labels must be whole numbers that fit 64-bit integers, booleans or text, none missing; got other "
+            "numbers; drop missing rows, use text, or take a metric of numbers, such as mae"
         )
-    if labels.dtype.kind in "uf" and labels.size and float(labels.max()) >= 2.0**63:
-        raise InputError("class labels must fit 64-bit integers; got larger numbers; use text")
 
 
 def whole_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
@@ -275,8 +266,7 @@ def compact(values: object, *, what: str) -> Any:
     """
     if not in_pieces(values):
         return values
-    parts: list[NDArray[Any]] = []
-    codes: dict[str, int] = {}
+    parts: list[Any] = []
     kinds = set()
     for piece in pieces_of(values):
         array = one_column(as_array(piece, what=what))
@@ -287,22 +277,13 @@ def compact(values: object, *, what: str) -> Any:
         if len(array):
             typed, kind = typed_array(array, what=what)
             kinds.add(kind if kind == "text" else typed.dtype.kind.replace("u", "i"))
-            parts.append(_numbered(typed, codes) if kind == "text" else _joined([typed]))
+            parts.append(pd.Categorical(typed) if kind == "text" else _joined([typed]))
     if len(kinds) != 1:
         raise InputError(f"{what} must be of one kind in every chunk; got {len(kinds)} kinds; convert them")
-    if not codes:
+    if "text" not in kinds:
         return _joined(parts)
-    order = sorted(codes)
-    places = np.empty(len(codes), np.min_scalar_type(len(codes)))
-    places[[codes[value] for value in order]] = np.arange(len(codes))
-    return CodedLabels(places[np.concatenate(parts)], order)
-
-
-def _numbered(labels: NDArray[Any], codes: dict[str, int]) -> NDArray[Any]:
-    """Return the codes of one piece of text labels; labels that are not in the mapping `codes` are added to it."""
-    places, values = pd.factorize(labels.astype(np.object_))
-    mine = np.array([codes.setdefault(value, len(codes)) for value in values.tolist()])
-    return mine.astype(np.min_scalar_type(len(codes)))[places]
+    whole = pd.api.types.union_categoricals(parts, sort_categories=True)
+    return CodedLabels(whole.codes, whole.categories.tolist())
 
 
 def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -65,15 +65,11 @@ class BoundedDifferences(Statistic):
         counted = targets.coder is not None and targets.outputs == 1  # else no fact about labels is public
         labels = targets.shown() if counted else _made_up(targets)
         differences = as_floats(_withheld(metric, stated, labels) if callable(stated) else stated)
-        if differences.shape != (self.rows,):
+        finite = differences.shape == (self.rows,) and np.isfinite(differences).all()
+        if not finite or differences.min() < 0 or differences.max() == 0:
             raise InputError(
-                f"differences of metric {metric.name!r} must have shape ({self.rows},); got "
-                f"{differences.shape}; give one for each holdout row"
-            )
-        if not (np.isfinite(differences).all() and differences.min() >= 0 and differences.max() > 0):
-            raise InputError(
-                f"differences of metric {metric.name!r} must be finite, not negative and not all zero; "
-                "got others; give for each row the most that replacing it can change the statistic"
+                f"differences of metric {metric.name!r} must be {self.rows} finite numbers, not negative and not all "
+                "zero; got others; give for each row the most that replacing it can change the statistic"
             )
         self._range = Fraction(metric.upper) - Fraction(metric.lower)
         self.sensitivity = min(Fraction(float(differences.max())) / self._range, Fraction(1))

@@ -68,15 +68,14 @@ class Definition:
 
     def mean_of(self, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> MeanLoss:
         """Return the statistic that is the mean over `rows` rows of losses within the metric's bounds."""
-        bounds, binary = (self.lower, self.upper), self.family == "binomial"
-        return MeanLoss(rows, losses, bounds, greater_is_better=self.greater_is_better, binary=binary)
+        return MeanLoss(self, losses, rows)
 
     def check_over_outputs(self, outputs: int) -> None:
         """Refuse labels with several outputs per row, unless the metric is defined for them."""
         own = self.kernel is None and self.response in {"labels", "values"}
-        if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS or self.name.endswith("_samples"):
+        if own or self.name.removeprefix("neg_") in _OVER_OUTPUTS:
             return
-        advice = '"accuracy", "hamming_loss" or "f1_samples"'
+        advice = '"accuracy" or "hamming_loss"'
         if self.response == "values":
             advice = "mae, mse or quantile_loss, which are means over the outputs"
         raise InputError(

@@ -5,6 +5,7 @@ Ids are public, so messages may quote them.
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
 from collections import Counter
@@ -58,13 +59,9 @@ class Ids:
 
 
 def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
-    if ids.dtype.kind == "f":
-        return np.asarray(~np.isfinite(ids))
-    if ids.dtype.kind not in "OTU":
-        return np.zeros(ids.shape, np.bool_)
-    missing: NDArray[np.bool_] = np.asarray(pd.isna(ids))
-    missing |= [isinstance(name, str) and not name for name in ids.tolist()]
-    return missing
+    """Return an array that is True for each id that is missing: NaN, infinite, None or empty text."""
+    none = zip(pd.isna(ids).tolist(), ids.tolist(), strict=True)
+    return np.array([gone or name in ("", math.inf, -math.inf) for gone, name in none])
 
 
 def unmatched(wanted: Sequence[Any], found: Sequence[Any], *, owner: str) -> list[str]:
@@ -163,10 +160,7 @@ class ScoreTable:
         object.__setattr__(self, "ids", tuple(self.ids))
         if self.groups is not None:
             object.__setattr__(self, "groups", tuple(self.groups))
-        twice = doubled(self.ids)
-        if twice or not all(isinstance(one, str) and one for one in self.ids):
-            named = f": {shown(twice)}" if twice else ""
-            raise InputError(f"ids must be text, each once; got other or repeated ids{named}; rename them")
+        Ids(list(self.ids))
         if scores.ndim not in {1, 2} or not scores.size or len(scores) != len(self.ids):
             raise InputError(
                 f"scores must have shape (rows,) or (rows, repeats), for {len(self.ids):,} ids; got {scores.shape}"
@@ -212,44 +206,58 @@ class Column(NamedTuple):
     values: NDArray[Any]
 
 
-class Table(NamedTuple):
-    """The columns of a table, all of one length, and its index: None without an index, or if it only counts rows."""
+def columns_in_order(values: Any, ids: Ids) -> list[Column] | None:
+    """Return the columns of a table or series but that of ids, in the order of `ids`; None for any other object.
 
-    row_names: Column | None
-    columns: list[Column]
+    A table of one column whose index only counts its rows is assumed to be in this order already.
+    """
+    table = _as_frame(values)
+    if table is None:
+        return None
+    columns = [
+        Column(f"column {name!r}", table.iloc[:, place].to_numpy())
+        for place, name in enumerate(table.columns)
+    ]
+    index = table.index
+    counts = index.name is None and pd.RangeIndex(len(index)).equals(index)
+    of_rows = [] if counts else [Column("its index", index.to_numpy())]
+    if len(columns) > 1:  # a single column holds the scores, and so no ids
+        of_rows += columns
+    if not of_rows:
+        _check_order_is_meant(ids)
+        return columns
+    named = {column.name: _names(column.values, ids) for column in of_rows}
+    wanted = set(ids.names)
+    holding = [
+        column
+        for column in of_rows
+        if len(column.values) == ids.rows and set(named[column.name]) == wanted  # so each is there once
+    ]
+    if len(holding) != 1:
+        raise _not_found(named, [column.name for column in holding], ids)
+    places = places_in(named[holding[0].name], ids.names)
+    return [Column(name, values[places]) for name, values in columns if name != holding[0].name]
 
-    def in_order_of(self, ids: Ids) -> list[Column]:
-        """Return the columns without the column of ids, with the rows in the order of `ids`.
 
-        A table of one column whose index only counts its rows is assumed to be in this order already.
-        """
-        of_rows = [] if self.row_names is None else [self.row_names]
-        if len(self.columns) > 1:  # a single column holds the scores, and so no ids
-            of_rows += self.columns
-        named = {column.name: _names(column.values, ids) for column in of_rows}
-        wanted = set(ids.names)
-        holding = [
-            column
-            for column in of_rows
-            if len(column.values) == ids.rows and set(named[column.name]) == wanted  # so each is there once
-        ]
-        if not of_rows:
-            self._check_order_is_meant(ids)
-            return self.columns
-        if len(holding) != 1:
-            raise _not_found(named, [column.name for column in holding], ids)
-        places = places_in(named[holding[0].name], ids.names)
-        rest = [column for column in self.columns if column is not holding[0]]
-        return [Column(name, values[places]) for name, values in rest]
+def _as_frame(values: Any) -> Any:
+    """Return a table or series as a pandas table, or None for any other object; imports neither pandas nor polars."""
+    values = values.without_groups() if isinstance(values, ScoreTable) else from_arrow(values)
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if polars is not None and isinstance(values, polars.DataFrame):
+        return pd.DataFrame({one.name: one.to_numpy() for one in values.get_columns()})
+    if pandas is not None and isinstance(values, pandas.Series):
+        return values.to_frame()
+    return values if pandas is not None and isinstance(values, pandas.DataFrame) else None
 
-    def _check_order_is_meant(self, ids: Ids) -> None:
-        """Refuse an index 0, 1, 2, ... if the guard's ids are these numbers in another order."""
-        counted = list(range(ids.rows))
-        if ids.names != counted and set(ids.names) == set(counted):
-            raise InputError(
-                "the scores' index must say which row each score is for; got 0, 1, 2 and so on, which may be the "
-                "guard's ids or only count the rows; pass a column of ids, or an array in the guard's order"
-            )
+
+def _check_order_is_meant(ids: Ids) -> None:
+    """Refuse an index 0, 1, 2, ... if the guard's ids are these numbers in another order."""
+    counted = list(range(ids.rows))
+    if ids.names != counted and set(ids.names) == set(counted):
+        raise InputError(
+            "the scores' index must say which row each score is for; got 0, 1, 2 and so on, which may be the "
+            "guard's ids or only count the rows; pass a column of ids, or an array in the guard's order"
+        )
 
 
 def _not_found(named: Mapping[str, list[Any]], holding: Sequence[str], ids: Ids) -> InputError:
@@ -273,26 +281,3 @@ def _names(values: NDArray[Any], ids: Ids) -> list[Any]:
     digits = {str(name): name for name in ids.names}
     hashable = (name if isinstance(name, Hashable) else repr(type(name)) for name in values.tolist())
     return [digits.get(name, name) if isinstance(name, str) else name for name in hashable]
-
-
-def table_of(values: Any) -> Table | None:
-    """Return a table or series as a :class:`Table`, or None for any other object; imports neither pandas nor polars."""
-    values = values.without_groups() if isinstance(values, ScoreTable) else from_arrow(values)
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    if pandas is not None and isinstance(values, pandas.Series):
-        return Table(_index(values), [Column("the series", values.to_numpy())])
-    if pandas is not None and isinstance(values, pandas.DataFrame):
-        columns = [
-            Column(f"column {name!r}", values.iloc[:, place].to_numpy())
-            for place, name in enumerate(values.columns)
-        ]
-        return Table(_index(values), columns)
-    if polars is not None and isinstance(values, polars.DataFrame):
-        return Table(None, [Column(f"column {one.name!r}", one.to_numpy()) for one in values.get_columns()])
-    return None
-
-
-def _index(values: Any) -> Column | None:
-    index = values.index
-    counts = index.name is None and sys.modules["pandas"].RangeIndex(len(index)).equals(index)
-    return None if counts else Column("its index", index.to_numpy())

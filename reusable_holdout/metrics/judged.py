@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import as_array, in_pieces, real_array
 from reusable_holdout.metrics.definition import Definition, checked_bounds
-from reusable_holdout.metrics.ids import Ids, table_of
+from reusable_holdout.metrics.ids import Ids, columns_in_order
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.predictions import Form
 from reusable_holdout.metrics.scoring import Statistic
@@ -59,7 +59,8 @@ def score(*, lower: float = 0.0, upper: float = 1.0, of: str | None = None) -> M
     >>> score(of="politeness").name
     'score[politeness]'
     """
-    least, most = score_bounds(lower, upper)
+    must, advice = "the scores' bounds", "state which scores can be given"
+    least, most = checked_bounds(lower, upper, must, advice, widest=1e150)
     if of is not None and not (isinstance(of, str) and 0 < len(of) <= _LONGEST and of.isprintable()):
         raise InputError(
             f"of must name a score, in at most {_LONGEST} printable characters; got {of!r}; rename it"
@@ -145,19 +146,11 @@ def _passes(sign: str, k: int, *, every: bool) -> Metric:
     return metric_of(f"pass{sign}{k}", "judged", Passes(k, every), parameters={"k": k})
 
 
-def score_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Check the bounds of scores and return them as floats."""
-    return checked_bounds(lower, upper, "the scores' bounds", "state which scores can be given", widest=1e150)
-
-
 # ---- judges: kernels of these metrics
 
 
 class Judge(ABC):
     """A rule that combines the repeated scores of a row into one score; the metric is the mean of these over rows."""
-
-    every_row = False
-    """True if the metric needs all rows, each as an independent draw, so that it allows no slices or groups."""
 
     def form(self, ids: Ids) -> Form:
         """Return the form that reads and checks scores of these rows."""
@@ -184,7 +177,11 @@ class MeanOfRepeats(Judge):
 
     def of_repeats(self, scores: NDArray[np.float64], ids: Ids) -> NDArray[np.float64]:
         """Return the mean of each row's repeats."""
-        check_within(scores, self.lower, self.upper, ids=ids, made_by="score")
+        ids.refuse(
+            np.any((scores < self.lower) | (scores > self.upper), axis=1),
+            f"the scores must lie in [{self.lower:g}, {self.upper:g}]; got scores outside for {{}}; if these may "
+            "occur, make the guard with score(lower=..., upper=...)",
+        )
         ordered = np.sort(scores, axis=1)
         low, high = ordered[:, 0], ordered[:, -1]
         above = np.zeros(len(scores))
@@ -220,15 +217,6 @@ class Passes(Judge):
         return float(1 - Fraction(math.comb(repeats - passed, self.k), ways))
 
 
-def check_within(scores: NDArray[np.float64], lower: float, upper: float, *, ids: Ids, made_by: str) -> None:
-    """Refuse scores outside of their bounds; missing scores (NaN) are accepted here."""
-    ids.refuse(
-        np.any((scores < lower) | (scores > upper), axis=1),
-        f"the scores must lie in [{lower:g}, {upper:g}]; got scores outside for {{}}; if these may "
-        f"occur, make the guard with {made_by}(lower=..., upper=...)",
-    )
-
-
 # ---- the form of scores
 
 
@@ -247,7 +235,10 @@ class JudgedScores(Form):
         """Return the scores in the order of the rows, of shape (rows, repeats)."""
         numbers = self._numbers(predictions)
         if numbers.ndim not in {1, 2} or len(numbers) != self.rows or not numbers.size:
-            raise self._misshapen(numbers.shape)
+            raise InputError(
+                f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {numbers.shape}; score "
+                "every row of the guard, in its order; pass several models as a list to evaluate"
+            )
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
             scores = numbers.reshape(self.rows, -1).astype(np.float64)
         strange = np.any(~np.isfinite(scores), axis=1)
@@ -257,31 +248,13 @@ class JudgedScores(Form):
 
     def _numbers(self, predictions: object) -> NDArray[Any]:
         """Return the scores as real numbers in the order of the rows; the shape stays the same."""
-        table = table_of(predictions)
-        if table is None:
-            return real_array(scores_in_memory(predictions), what="the scores")
-        columns = table.in_order_of(self._ids)
+        columns = columns_in_order(predictions, self._ids)
+        if columns is None and in_pieces(predictions):
+            raise InputError(
+                f"the scores must be in memory; got {type(predictions).__name__}; pass what its compute() gives"
+            )
+        if columns is None:
+            return real_array(as_array(predictions, what="the scores"), what="the scores")
         if not columns:
             raise InputError("a table of scores must have a column in addition to the ids; got none; add it")
         return np.stack([real_array(one.values, what=f"{one.name} of scores") for one in columns], -1)
-
-    def _misshapen(self, shape: tuple[int, ...]) -> InputError:
-        advice = "score every row of the guard, in its order"
-        if shape[1:] == (self.rows,):
-            advice = (
-                "transpose it if each of its rows is a repeat, or pass several models as a list to evaluate"
-            )
-        elif len(shape) == 3:
-            advice = "pass its entries one by one, or all of them as a list to evaluate"
-        return InputError(
-            f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {shape}; {advice}"
-        )
-
-
-def scores_in_memory(scores: object) -> NDArray[Any]:
-    """Return scores that are not a table as an array, and refuse scores that are not in memory."""
-    if in_pieces(scores):
-        raise InputError(
-            f"the scores must be in memory; got {type(scores).__name__}; pass what its compute() gives"
-        )
-    return as_array(scores, what="the scores")

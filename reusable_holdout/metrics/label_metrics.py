@@ -1,4 +1,4 @@
-"""Means of hits and misses of predicted labels: accuracies, recalls, and scores of sets of labels.
+"""Means of hits and misses of predicted labels: accuracies and recalls.
 
 In all of them n is the number of holdout rows, n_k the number of rows of class k, and c_r the most that
 replacing row r can change the statistic after it is normalised to [0, 1].
@@ -19,11 +19,10 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.samples import Counted, Likely, ratio
-from reusable_holdout.metrics.scoring import GRID_BITS, Agreement, Disagreement, Mean, MeanLoss, RatioMean
+from reusable_holdout.metrics.scoring import GRID_BITS, Agreement, Disagreement, Mean, RatioMean
 from reusable_holdout.metrics.targets import Targets
 
 Average = Literal["binary", "macro", "micro", "weighted"]
-SetScore = Literal["f1", "jaccard", "precision", "recall"]
 
 
 def accuracy() -> Metric:
@@ -87,55 +86,6 @@ def _share_of_errors(metric: Definition, targets: Targets) -> Mean:
     if targets.outputs == 1:
         return Disagreement(metric, targets)
     return metric.mean_of(lambda query: (query != targets.values).mean(axis=1), targets.rows)
-
-
-def score_of_sets(score: SetScore) -> Metric:
-    """Make the mean over rows of a score of each row's predicted set of labels, as scikit-learn's average "samples".
-
-    Replacing one of the n rows, labels and features, changes it by at most 1/n.
-
-    Parameters
-    ----------
-    score : {"f1", "jaccard", "precision", "recall"}
-        Each score is the number of labels that are both predicted and true, divided by a size. For "f1" the size is the
-        mean size of the predicted and the true set, for "jaccard" the number of labels in either set, for "precision"
-        the number of predicted labels, and for "recall" the number of true labels. The score is 0 if the size is 0. The
-        names in :func:`resolve_metric` are "f1_samples", "jaccard_samples" and so on.
-
-    Raises
-    ------
-    InputError
-        If there is no such score; when binding, if the labels are a single column.
-
-    Notes
-    -----
-    The metric is a mean of n terms in [0, 1]. So c_r = 1/n, the sensitivity is 1/n, and the sum of c_r^2 is 1/n.
-
-    Examples
-    --------
-    >>> score_of_sets("jaccard").measure([[0, 1], [1, 1]], [[0, 1], [0, 1]])
-    0.75
-    """
-    if score not in get_args(SetScore):
-        raise InputError(f"score must be one of {get_args(SetScore)}; got {score!r}; choose one")
-    return metric_of(f"{score}_samples", "labels", partial(_overlap, score))
-
-
-def _overlap(score: SetScore, metric: Definition, targets: Targets) -> MeanLoss:
-    if targets.outputs == 1:
-        raise InputError(
-            f"for {metric.name} the labels must be a matrix of zeros and ones, a column for each label; got one "
-            f'column; use "{"f1" if score == "jaccard" else score}"'
-        )
-    truth = targets.values.astype(np.bool_)
-
-    def shares(query: NDArray[Any]) -> NDArray[Any]:
-        predicted = query.astype(np.bool_)
-        hits, true, named = (one.sum(axis=1) for one in (truth & predicted, truth, predicted))
-        sizes = {"f1": (true + named) / 2, "jaccard": true + named - hits, "precision": named, "recall": true}
-        return np.asarray(hits / np.maximum(sizes[score], 0.5))  # without labels there are no hits
-
-    return metric.mean_of(shares, targets.rows)
 
 
 # ---- recalls: the share of a class's rows that are predicted right

@@ -31,8 +31,8 @@ def resolve_metric(metric: str | Metric) -> Metric:
         "matthews_corrcoef" (or "mcc"), "neg_brier_score", "neg_log_loss", "precision", "recall", "roc_auc",
         "roc_auc_ovr", "roc_auc_ovr_weighted", "specificity", "zero_one_loss"; "f1", "precision" and "recall" also with
         "_macro", "_micro" or "_weighted". For rows with several labels: "accuracy" (all labels of a row right),
-        "hamming_loss", "f1_samples", "jaccard_samples", "precision_samples", "recall_samples". For judged scores:
-        "score", "score[politeness]" with any name, "pass@3" or "pass^3" with any number. A `Metric` is allowed, too.
+        "hamming_loss". For judged scores: "score", "score[politeness]" with any name, "pass@3" or "pass^3" with any
+        number. A `Metric` is allowed, too.
         Names of scikit-learn's scorers mean the same here; "neg_" marks a loss with the opposite sign.
 
     Raises
@@ -135,6 +135,9 @@ _REFUSED = {  # patterns of names, the reason, and the nearest metric that can b
         'a ratio of counts that is not in the catalogue; use "f1", "f1_macro" and so on: for one class '
         "with Jaccard score J, F1 = 2 J/(1 + J), so both rank models alike"
     ),
+    "(f1|jaccard|precision|recall)_samples": (
+        'a mean of scores of sets, which is not in the catalogue; use "hamming_loss", or a Metric of your own'
+    ),
     "(positive|negative)_likelihood_ratio": (
         'a ratio of two rates, which has no bound; use "recall" and "specificity"'
     ),
@@ -145,11 +148,7 @@ _REFUSED = {  # patterns of names, the reason, and the nearest metric that can b
     "(root_)?mean_squared_log_error": (
         "an error of logarithms; use mse or rmse with bounds, and give log(1 + y) for every target and prediction y"
     ),
-    "max_error": (
-        "which a single row decides; use mae with bounds, or a Metric of your own: the share of rows whose error "
-        "exceeds a limit"
-    ),
-    "median_absolute_error": "a median, which is no mean over rows; use mae with bounds",
+    "max_error|median_absolute_error": "which few rows decide, and is no mean over rows; use mae with bounds",
     "d2_.*|explained_variance": (
         "which divides by a statistic of the holdout's own targets, and so is no mean over rows; use mae with bounds, "
         'r2 with bounds and a stated variance, "neg_brier_score" or "neg_log_loss"'
@@ -190,7 +189,7 @@ def _place_of(name: str) -> str | None:
     ours = [entry.spelled() for entry in CATALOGUE.values() if entry.function == name]
     if ours:
         home = "" if ours[0].startswith('"') else ", from reusable_holdout.metrics"
-        one_of = f"one of {', '.join(ours)}, if it has the same arguments" if len(ours) > 1 else ours[0]
-        return f"pass {one_of}{home}"
+        one_of = "one of " * (len(ours) > 1) + ", ".join(ours)
+        return f"pass {one_of}{home}, if it has the same arguments"
     refusal = _refusal(name)
     return None if refusal is None else f"it is {name!r}, {refusal}"

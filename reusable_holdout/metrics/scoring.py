@@ -19,7 +19,6 @@ from typing import Any, Final, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.metrics.containers import BLOCK
 from reusable_holdout.metrics.samples import Likely, Measured
 from reusable_holdout.metrics.targets import HoldsLabels, Targets
 
@@ -238,11 +237,7 @@ class Agreement(Mean):
         """Return the share in grid units, from the exact count of rows, by integer division."""
         if type(self.draws) is not Draws or self.negated:
             return super()._units(query)
-        count = 0
-        for start in range(0, self.rows, BLOCK):  # a block's marks stay in a processor's cache
-            rows = slice(start, start + BLOCK)
-            count += int(np.count_nonzero(self._marks(query[rows], self._codes[rows])))
-        return (count << GRID_BITS) // self.rows
+        return (int(np.count_nonzero(self._marks(query, self._codes))) << GRID_BITS) // self.rows
 
     def _shares(self, query: NDArray[Any]) -> NDArray[Any]:
         return self._marks(query, self._codes).astype(np.float64)
@@ -269,35 +264,26 @@ class MeanLoss(Mean):
     analyst something about a label.
 
     The function `losses` returns the losses, of shape (rows,), of one query of shape (rows[, classes]), in the metric's
-    units. If `binary`, each loss is moved to the nearer of `lower` and `upper`.
+    units. The metric is a :class:`~reusable_holdout.metrics.Definition`. If it is binomial, each loss is moved to the
+    nearer of its bounds.
     """
 
-    def __init__(
-        self,
-        rows: int,
-        losses: Callable[[NDArray[Any]], NDArray[Any]],
-        bounds: tuple[float, float],
-        *,
-        greater_is_better: bool,
-        binary: bool = False,
-    ) -> None:
+    def __init__(self, metric: Any, losses: Callable[[NDArray[Any]], NDArray[Any]], rows: int) -> None:
         super().__init__(rows)
-        self._losses = losses
-        self._lower, self._upper = bounds
-        self._greater_is_better = greater_is_better
-        self._binary = binary
+        self._metric, self._losses = metric, losses
 
     def _shares(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return each row's loss, normalised to [0, 1] by the bounds."""
-        return np.asarray((self._row_values(query) - self._lower) / (self._upper - self._lower))
+        lower, upper = self._metric.lower, self._metric.upper
+        return np.asarray((self._row_values(query) - lower) / (upper - lower))
 
     def _row_values(self, query: NDArray[Any]) -> NDArray[Any]:
         """Return the losses, clipped to the bounds."""
-        losses = self._losses(query)
-        if self._greater_is_better:  # fmax and fmin replace NaN by the bound that is applied first
-            losses = np.fmin(np.fmax(losses, self._lower), self._upper)
+        losses, lower, upper = self._losses(query), self._metric.lower, self._metric.upper
+        if self._metric.greater_is_better:  # fmax and fmin replace NaN by the bound that is applied first
+            losses = np.fmin(np.fmax(losses, lower), upper)
         else:
-            losses = np.fmax(np.fmin(losses, self._upper), self._lower)
-        if self._binary:
-            losses = np.where(losses - self._lower < self._upper - losses, self._lower, self._upper)
-        return losses
+            losses = np.fmax(np.fmin(losses, upper), lower)
+        if self._metric.family == "binomial":
+            losses = np.where(losses - lower < upper - losses, lower, upper)
+        return np.asarray(losses)

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.definition import Definition, checked_number
-from reusable_holdout.metrics.mean_losses import checked_targets, clipped, losses_of_values, mean_of_values
+from reusable_holdout.metrics.mean_losses import (
+    checked_targets,
+    clipped,
+    losses_of_values,
+    mean_of_values,
+    mse,
+)
 from reusable_holdout.metrics.metric import Metric, metric_of
 from reusable_holdout.metrics.samples import Explained, Likely
 from reusable_holdout.metrics.scoring import GRID, GRID_BITS, Draws, Mean, MeanLoss, Statistic
@@ -25,35 +31,30 @@ from reusable_holdout.metrics.targets import Targets
 _FINE_BITS = 52  # binary digits of each row's term, because a root would magnify the rounding to 32 digits
 
 
-def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
-    """Make the root mean squared error of targets in [lower, upper]; an error below `floor` counts as `floor`.
+def rmse(*, lower: float, upper: float) -> Metric:
+    """Make the root mean squared error of targets in [lower, upper].
 
-    Replacing one of the n rows changes it by at most sqrt(floor^2 + (upper - lower)^2/n) - floor.
+    Replacing one of the n rows changes it by at most (upper - lower)/sqrt(n).
 
     Parameters
     ----------
     lower, upper : float
         Bounds of the targets, known without looking at the holdout. Targets and predictions are clipped to them. This
         never makes an error larger; if a target lies outside, its error may count for less than it is.
-    floor : float
-        A smaller root mean squared error counts as this; in [0, upper - lower). Without a floor one row can change an
-        error near 0 by (upper - lower)/sqrt(n). This does not widen intervals, but weakens privacy. The known
-        measurement noise of the targets is a good choice.
 
     Raises
     ------
     InputError
-        If an argument is out of range.
+        If the bounds are not finite with lower < upper.
 
     Notes
     -----
-    With prediction p and target y, both clipped, the metric is sqrt(max(mean of (p - y)^2, floor^2)). It is normalised
-    by upper - lower. With g = floor/(upper - lower), c_r = sqrt(g^2 + 1/n) - g, which is also the sensitivity. For
-    g = 0 the sum of c_r^2 is 1, from which no useful interval follows. It is replaced by min(2, 1/(4 g^2))/n, which
-    bounds the distance from the root of the population's mean squared error, because the relative entropy in
-    Hoeffding's inequality is at least the squared difference of the roots. So the interval's width is everywhere at
-    most sqrt(2) times that for a bounded mean. The derivation is in
-    :class:`~reusable_holdout.metrics.squared_errors.RootMean`.
+    With prediction p and target y, both clipped, the metric is sqrt(mean of (p - y)^2). It is normalised by
+    upper - lower. An error near 0 can change most: c_r = 1/sqrt(n), which is also the sensitivity. The sum of c_r^2
+    is 1, from which no useful interval follows. It is replaced by 2/n, which bounds the distance from the root of the
+    population's mean squared error, because the relative entropy in Hoeffding's inequality is at least the squared
+    difference of the roots. So the interval's width is everywhere at most sqrt(2) times that for a bounded mean. The
+    derivation is in :class:`~reusable_holdout.metrics.squared_errors.RootMean`.
 
     Examples
     --------
@@ -61,8 +62,6 @@ def rmse(*, lower: float, upper: float, floor: float = 0.0) -> Metric:
     1.0
     """
     stated, span = checked_targets(lower, upper)
-    must, advice = "floor must be an error in [0, upper - lower)", "no model may have a lower error"
-    stated["floor"] = checked_number(floor, lambda error: 0 <= error < span, must, advice)
     return metric_of(
         "rmse",
         "values",
@@ -162,10 +161,7 @@ def _about_center(stated: dict[str, float], center: Any, least: Any) -> Metric:
 
 
 def _root_of_mean(metric: Definition, targets: Targets) -> RootMean:
-    span = metric.upper - metric.lower
-    losses = losses_of_values(np.square, metric, targets)
-    mean = MeanLoss(targets.rows, losses, (0.0, span**2), greater_is_better=False)
-    return RootMean(mean, floor=metric.parameters["floor"] / span, unit=span)
+    return RootMean(mean_of_values(np.square, mse(**metric.parameters), targets), metric.upper)
 
 
 def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:
@@ -174,44 +170,36 @@ def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:
 
 
 class RootMean(Statistic):
-    """The square root of a mean of terms in [0, 1], or a floor in [0, 1) if the root is smaller.
+    """The square root of a mean of terms in [0, 1].
 
     Each row's term is rounded to 2^-52; all further steps are exact. A normalised root of 1 is `unit` in the metric's
     units.
 
     Notes
     -----
-    Let x be the mean, m its expectation, s the largest weight of a row in the mean (1/n without weights), S the sum of
-    the squared weights, and g the floor.
+    Let x be the mean, m its expectation, and s the largest weight of a row in the mean (1/n without weights).
 
-    Sensitivity: x changes by at most s. The root is concave, so its change is largest at x = g^2, where it is
-    sqrt(g^2 + s) - g. Without a floor this is sqrt(s); with a floor it is at most s / (2 g).
+    Sensitivity: x changes by at most s. The root is concave, so its change is largest at x = 0, where it is sqrt(s).
 
     Sum of squares: let v be a value above m (or below m). By Hoeffding's inequality x is at least v (at most v) with
     probability at most exp(-kl(v, m)/s). Relative entropy is at least twice the squared Hellinger distance: kl(v, m) >=
     -2 ln(sqrt(v m) + sqrt((1-v)(1-m))) >= (sqrt v - sqrt m)^2. So sqrt x lies beyond sqrt m by t with probability at
-    most exp(-t^2/s) = exp(-2 t^2 / (2 s)). Also |sqrt max(x, g^2) - sqrt max(m, g^2)| <= |x - m| / (2 g), and x lies
-    beyond m by d with probability at most exp(-2 d^2 / S). The floor never increases a distance, so both 2 s and
-    S / (4 g^2) are valid in place of the sum of squares, and the smaller one is used.
+    most exp(-t^2/s) = exp(-2 t^2 / (2 s)), and 2 s is valid in place of the sum of squares.
 
     References
     ----------
     .. [1] Hoeffding (1963), Theorem 1, inequality (2.1).
     """
 
-    def __init__(self, mean: Mean, *, floor: float, unit: float) -> None:
-        self._floor, self._unit = floor, unit
+    def __init__(self, mean: Mean, unit: float) -> None:
+        self._unit = unit
         self._rest_on(mean)
 
     def _rest_on(self, mean: Mean) -> None:
-        self._mean, floor = mean, self._floor
+        self._mean = mean
         self.rows = self.effective_rows = mean.rows
-        root = _root_above(Fraction(floor) ** 2 + mean.sensitivity)
-        self.sensitivity = min(root - Fraction(floor), Fraction(1))
-        spreads = [2 * float(mean.sensitivity)]
-        if floor > 0:
-            spreads.append(mean.sum_of_squares / (4 * floor**2))
-        self.sum_of_squares = min(spreads)
+        root = Fraction(math.isqrt(math.ceil(mean.sensitivity * (1 << 160))) + 1, 1 << 80)  # slightly above
+        self.sensitivity, self.sum_of_squares = min(root, Fraction(1)), 2 * float(mean.sensitivity)
 
     def averaged(self, draws: Draws) -> Self | None:
         """Average the terms under the root with weights or groups, or return None if only some rows were chosen."""
@@ -225,12 +213,11 @@ class RootMean(Statistic):
         """Return the root of the exact mean of rounded terms in grid units, rounded down; if negated, 2^32 minus it."""
         terms = np.rint(self._mean.shares(query) * (1 << _FINE_BITS)).astype(np.int64)
         total, whole = self._mean.draws.total(terms)
-        total = max(total, math.ceil(Fraction(self._floor) ** 2 * (1 << _FINE_BITS)) * whole)
         units = min(math.isqrt((total << (2 * GRID_BITS - _FINE_BITS)) // whole), GRID)
         return GRID - units if self.negated else units
 
     def _value(self, query: NDArray[Any]) -> float:
-        return max(math.sqrt(self._mean.value(query)), self._floor * self._unit)
+        return math.sqrt(self._mean.value(query))
 
 
 class ExplainedAbout(Statistic):
@@ -278,8 +265,3 @@ class ExplainedAbout(Statistic):
         if total <= 0.0:
             return 0.0 if left > 0.0 else 1.0
         return min(max(1.0 - left / total, 0.0), 1.0)
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """Return a fraction slightly above the square root of `square`."""
-    return Fraction(math.isqrt(math.ceil(square * (1 << 160))) + 1, 1 << 80)

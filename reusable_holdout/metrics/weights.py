@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.errors import InputError
 from reusable_holdout.metrics.containers import column_of, real_array
 from reusable_holdout.metrics.scoring import Draws
@@ -99,7 +100,6 @@ class Groups(Draws):
     """
 
     family = "bounded"
-    largest = None  # a group never counts more than once
     refusal = (
         "with groups a metric must be a mean over rows, such as accuracy, brier, log_loss or mae; {!r} is "
         "not: the most a group can change it would depend on the labels of its rows; leave groups= out only if rows "
@@ -108,17 +108,11 @@ class Groups(Draws):
 
     def __init__(self, names: object, rows: int) -> None:
         given = column_of(names, rows, what="groups", advice="name the group of each row")
-        if any(name is None or (isinstance(name, float) and math.isnan(name)) for name in given.tolist()):
+        self.codes = pd.factorize(given)[0].astype(np.int64)  # in the order in which they appear
+        if self.codes.min() < 0:
             raise InputError(
                 "groups must name a group for each row; some are missing; give each of these rows its own group"
             )
-        try:
-            _, first, codes = np.unique(given, return_index=True, return_inverse=True)
-        except TypeError:
-            raise InputError(
-                "groups must be numbers or text that can be sorted; got a mixture; make them text"
-            ) from None
-        self.codes = np.argsort(np.argsort(first, kind="stable"), kind="stable")[codes].astype(np.int64)
         self.codes.flags.writeable = False
         self._sizes = np.bincount(self.codes)
         self.digest = hashlib.sha256(b"groups" + self.codes.astype("<i8").tobytes()).hexdigest()

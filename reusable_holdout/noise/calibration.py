@@ -8,11 +8,9 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.noise.composition import LARGEST_EXPONENT, optimal_composition
+from reusable_holdout.noise.composition import LARGEST_EXPONENT, composed_epsilon
 from reusable_holdout.noise.keyed import KeyedNoise
 from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
-
-__all__ = ["Calibration", "GuardMechanism", "optimal_ratio"]
 
 GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 
@@ -155,7 +153,7 @@ def _composed(each: float, parts: int, delta: float) -> float:
     if each > LARGEST_EXPONENT or parts > _MOST_PARTS:
         return each * parts
     whole = float(Fraction(repr(float(each))) * parts)  # the same sum as `basic_composition` computes
-    return min(whole, optimal_composition(epsilon=each, count=parts, delta=delta))
+    return min(whole, composed_epsilon(epsilon=each, count=parts, delta=delta))
 
 
 def optimal_ratio(*, charges: int, monotonic: bool = False) -> float:

@@ -8,35 +8,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.errors import InputError
 from reusable_holdout.noise.half_binomial import log_half_binomial
 
-__all__ = [
-    "FARTHEST",
-    "LARGEST_EXPONENT",
-    "MOST_RELEASES",
-    "check_composed",
-    "float_of",
-    "optimal_composition",
-    "terms_of",
-    "whole_epsilon",
-]
-
 LARGEST_EXPONENT = 700.0  # exp of a larger number overflows
-MOST_RELEASES = 10**9  # up to here about a million terms of the sum matter; beyond, a closed bound is used
-FARTHEST = 800.0  # the terms that are left out of a sum add up to at most exp(-FARTHEST) on each side
 _NEGLIGIBLE = 60.0  # relative to delta, the terms that are left out add up to at most exp(-_NEGLIGIBLE)
-_ROUNDING = 2.0**-50  # largest error of a logarithm of magnitude 1, and of each term of a sum
-
-
-def check_composed(*, epsilon: float, count: int, delta: float) -> None:
-    """Refuse parameters of a composition that are out of range."""
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon is finite and at least 0; got {epsilon}")
-    if count < 1:
-        raise InputError(f"count is at least 1; got {count}")
-    if not 0 <= delta < 1:
-        raise InputError(f"delta lies in [0, 1); got {delta}")
+ROUNDING = 2.0**-50  # largest error of a logarithm of magnitude 1, and of each term of a sum
 
 
 def whole_epsilon(epsilon: float, count: int) -> float:
@@ -55,27 +31,20 @@ def float_of(total: Fraction | float) -> float:
 
 
 @np.errstate(over="ignore")  # a sum beyond all floats is infinite
-def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
+def composed_epsilon(*, epsilon: float, count: int, delta: float) -> float:
     """Compute the smallest epsilon that `count` releases together are guaranteed to have at a delta.
 
     `count` adaptive `epsilon`-differentially private releases are together (result, `delta`)-differentially private.
     For some releases no smaller epsilon is true: the result is rounded up by little more than floating-point rounding.
-    Beyond 10**9 releases the result is a closed bound, which is larger: by a quarter at an epsilon of 1e-5 each and a
-    delta of 1e-6.
 
     Parameters
     ----------
     epsilon : float
         Privacy parameter ``e0`` of each release; finite, at least 0.
     count : int
-        Number of releases ``k``; at least 1. Time and memory grow with its square root up to 10**9, and no further.
+        Number of releases ``k``, from 1 to about 10**9. Time and memory grow with its square root.
     delta : float
         Delta of all releases together, in [0, 1).
-
-    Raises
-    ------
-    InputError
-        If a parameter is out of range.
 
     Notes
     -----
@@ -86,35 +55,29 @@ def optimal_composition(*, epsilon: float, count: int, delta: float) -> float:
     bisection and is exact also between the lattice points ``(k-2l) e0`` of the theorem. ``A_j - B_j`` is computed as a
     sum of positive terms, so no digits cancel where `epsilon` is small.
 
-    The closed bound is ``k e0 tanh(e0/2) + e0 sqrt(2 k ln(1/delta))`` of Theorem 3.4, or ``k e0`` if that is less.
-
     References
     ----------
-    .. [1] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorems 3.3 and 3.4.
+    .. [1] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorem 3.3.
 
     Examples
     --------
-    >>> round(optimal_composition(epsilon=0.0119, count=400, delta=1e-6), 3)
+    >>> round(composed_epsilon(epsilon=0.0119, count=400, delta=1e-6), 3)
     1.002
     """
-    check_composed(epsilon=epsilon, count=count, delta=delta)
     whole = whole_epsilon(epsilon, count)
     if delta == 0 or epsilon == 0:
         return whole
-    if count > MOST_RELEASES:
-        spread = epsilon * math.sqrt(-2 * count * math.log(delta))
-        return min(whole, (whole * math.tanh(epsilon / 2) + spread) * (1 + _ROUNDING))
     log_a, loss, error = terms_of(epsilon, count, _NEGLIGIBLE - math.log(delta) - math.log1p(-delta))
     log_sum_b = np.logaddexp.accumulate(log_a - loss) - error
     log_more = np.logaddexp.accumulate(log_a + np.log(-np.expm1(-loss))) + error  # of A_j - B_j
-    log_delta = math.log(delta) * (1 + _ROUNDING)
+    log_delta = math.log(delta) * (1 + ROUNDING)
     reached = log_more > log_delta
     if not reached.any():
         return 0.0
     kept = log_more[reached]
     log_excess = kept + np.log(-np.expm1(log_delta - kept))
     log_found = float(np.max(log_excess - log_sum_b[reached]))  # of exp(E) - 1
-    found = float(np.logaddexp(0.0, log_found)) * (1 + _ROUNDING * (1 + max(0.0, -log_found)))
+    found = float(np.logaddexp(0.0, log_found)) * (1 + ROUNDING * (1 + max(0.0, -log_found)))
     return min(whole, max(found, 5e-324))
 
 
@@ -123,7 +86,7 @@ def terms_of(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], float]:
     """Return the logs of the relevant ``a_l`` with ``l < k/2``, their privacy losses, and the error of logs of sums.
 
-    `optimal_composition` defines the ``a_l``; the loss is ``(k - 2l) e0``. By Hoeffding's inequality for ``k - 2l`` the
+    `composed_epsilon` defines the ``a_l``; the loss is ``(k - 2l) e0``. By Hoeffding's inequality for ``k - 2l`` the
     terms that are left out add up to at most ``exp(-farthest)`` on each side. The error bounds the rounding in the log
     of a sum of these terms.
     """
@@ -137,4 +100,4 @@ def terms_of(
         tilt = count * (math.log(2) - math.log1p(math.exp(-epsilon))) - (count - ahead) / 2 * epsilon
     even = log_half_binomial(count, ahead)
     largest = float(np.max(np.abs(even) + np.abs(tilt) + loss))
-    return even + tilt, loss, _ROUNDING * (8 + largest + len(ahead))
+    return even + tilt, loss, ROUNDING * (8 + largest + len(ahead))

@@ -24,16 +24,6 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "Coin",
-    "DiscreteLaplace",
-    "GeometricNoise",
-    "GeometricRow",
-    "checked_scale",
-    "flip",
-    "leading_bits",
-]
-
 Coin: TypeAlias = Literal["digit", "quotient"]
 """Kind of a coin with exponent ``x``: "digit" has probability ``exp(-x) / (1 + exp(-x))``, "quotient" ``exp(-x)``."""
 _WORD_BITS = 16
@@ -114,7 +104,6 @@ class GeometricRow:
     digits: int
     exponents: tuple[Fraction, ...]  # exponents of the coins of one variable; the quotient's coin is the last
     prefixes: npt.NDArray[np.uint16]  # first 16 bits of the probability of each word's coin
-    prefix_pair: npt.NDArray[np.uint16]  # prefixes, and prefixes + 1: comparisons differ exactly on a tie
 
     @staticmethod
     @functools.lru_cache(maxsize=256)
@@ -127,7 +116,7 @@ class GeometricRow:
         one = [leading_bits(exponent, "digit", _WORD_BITS) for exponent in exponents[:-1]]
         one.append(leading_bits(exponents[-1], "quotient", _WORD_BITS))
         prefixes = np.array(one * variables, dtype=_WORD)
-        return GeometricRow(digits, exponents, prefixes, np.stack([prefixes, prefixes + np.uint16(1)]))
+        return GeometricRow(digits, exponents, prefixes)
 
     @property
     def stream_bytes(self) -> int:
@@ -139,42 +128,23 @@ class GeometricRow:
         index = position % (self.digits + 1)
         return self.exponents[index], "quotient" if index == self.digits else "digit"
 
-    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> tuple[int, int]:
-        """Convert `stream_bytes` uniform bytes to one draw; the second number is 0 if there is only one variable.
-
-        On a tie `further` takes the word's position and returns an endless stream of further 16-bit words.
-        """
-        below = np.frombuffer(stream, _WORD) < self.prefix_pair
-        packed = int.from_bytes(np.packbits(below, None, "little").tobytes(), "little")
-        words = len(self.prefixes)
-        ones = packed & ((1 << words) - 1)
-        if packed >> words != ones:
-            return self._decode_slowly(stream, further)
-        # Without a tie the quotients are zero, and so are their bits: only the digits are left.
-        half = self.digits + 1
-        return ones & ((1 << half) - 1), ones >> half
-
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Convert a multiple of `stream_bytes` to draws; each equals the result of `decode` for its part of the stream.
+        """Convert a multiple of `stream_bytes` uniform bytes to draws of both variables.
 
-        On a tie `further` takes the draw's index and the word's position.
+        If there is only one variable, the second is 0. On a tie `further` takes the draw's index and the word's
+        position.
         """
         words = np.frombuffer(stream, _WORD)
         prefixes = np.tile(self.prefixes, len(words) // len(self.prefixes))  # one row is compared fastest
         variables = self._as_integers(words < prefixes)
-        ties = [divmod(hit, len(self.prefixes)) for hit in np.flatnonzero(words == prefixes).tolist()]
-        # A word that ties with a quotient may need more coins; one that ties with a digit decides that digit alone.
-        slow = {draw for draw, position in ties if self.coin(position)[1] == "quotient"}
-        for draw in slow:
+        for draw in set(
+            (np.flatnonzero(words == prefixes) // len(self.prefixes)).tolist()
+        ):  # a word of it tied
             part = stream[draw * self.stream_bytes : (draw + 1) * self.stream_bytes]
             slowly = self._decode_slowly(part, functools.partial(further, draw))
             variables[0][draw], variables[1][draw] = slowly
-        for draw, position in ties:
-            if draw not in slow and flip(self.coin(position), further(draw, position), known=1):
-                variable, digit = divmod(position, self.digits + 1)
-                variables[variable][draw] += 1 << digit
         return variables
 
     def _as_integers(
@@ -230,34 +200,19 @@ class GeometricNoise:
         return GeometricRow.of(self.scale, self._variables) if self.scale else None
 
     @property
+    def mean(self) -> float:
+        """Mean in grid units; for one variable about ``scale - 1/2``."""
+        return 1.0 / math.expm1(self._rate) if self.scale else 0.0
+
+    @property
     def stream_bytes(self) -> int:
         """Number of random bytes that one draw reads if no tie needs more."""
         return 0 if self._row is None else self._row.stream_bytes
 
-    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        """Convert uniform bytes to one draw; uniform independent bytes give exactly this distribution.
-
-        Parameters
-        ----------
-        stream : bytes
-            `stream_bytes` uniform bytes.
-        further : Callable[[int], Iterator[int]]
-            Takes a word's position and returns an endless stream of further 16-bit words; called only on a tie.
-
-        Examples
-        --------
-        >>> DiscreteLaplace(0).decode(b"", lambda position: iter(()))
-        0
-        """
-        if self._row is None:
-            return 0
-        first, second = self._row.decode(stream, further)
-        return first - second
-
     def decode_many(
         self, stream: bytes, further: Callable[[int, int], Iterator[int]]
     ) -> npt.NDArray[np.int64]:
-        """Convert uniform bytes to many draws; each equals the result of `decode` for its part of the stream.
+        """Convert uniform bytes to draws; uniform independent bytes give exactly this distribution.
 
         Parameters
         ----------

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from reusable_holdout.deferred import special
 
-__all__ = ["log_half_binomial"]
-
 _FEW = 16.0  # Stirling's series errs by less than 2e-14 from here on
 
 

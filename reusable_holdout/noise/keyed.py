@@ -11,36 +11,19 @@ import hashlib
 import itertools
 import operator
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from typing import NoReturn, Protocol, SupportsIndex
+from collections.abc import Iterator, Sequence
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import HandleError, InputError
-
-__all__ = ["KEY_BYTES", "KeyedNoise", "NoiseLaw", "key_from_seed", "new_key"]
+from reusable_holdout.noise.discrete_laplace import GeometricNoise
 
 KEY_BYTES = 32
 _DOMAIN = b"reusable-holdout/noise/1"
 _SEED_DOMAIN = b"reusable-holdout/seed/1"
 _CHUNK = 512  # number of draws made together, so that their bytes stay in the processor's cache
-
-
-class NoiseLaw(Protocol):
-    """A distribution on the integers that turns uniform bytes into draws."""
-
-    @property
-    def stream_bytes(self) -> int:
-        """Number of bytes that one draw reads if no tie needs more; 0 if the draw is always 0."""
-
-    def decode(self, stream: bytes, further: Callable[[int], Iterator[int]]) -> int:
-        """Convert `stream_bytes` uniform bytes to one draw; `further` returns more words to decide a tie."""
-
-    def decode_many(
-        self, stream: bytes, further: Callable[[int, int], Iterator[int]]
-    ) -> npt.NDArray[np.int64]:
-        """Convert a multiple of `stream_bytes` uniform bytes to many draws; `further` returns more words for a tie."""
 
 
 def new_key() -> bytes:
@@ -138,14 +121,14 @@ class KeyedNoise:
             "a noise key cannot be pickled or copied; open the ledger where the noise is needed"
         )
 
-    def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
+    def draw(self, distribution: GeometricNoise, *, label: str, question: bytes) -> int:
         """Draw the noise of one question.
 
         The result equals that of `draw_many` for the same question.
 
         Parameters
         ----------
-        distribution : NoiseLaw
+        distribution : GeometricNoise
             The law of the noise.
         label : str
             Purpose of the noise ("threshold", "query", "answer"); without "/".
@@ -163,12 +146,10 @@ class KeyedNoise:
         >>> KeyedNoise(new_key()).draw(DiscreteLaplace(0), label="query", question=b"")
         0
         """
-        prefix = self._prefix(label)
-        stream = hashlib.shake_256(prefix + question).digest(distribution.stream_bytes)
-        return distribution.decode(stream, lambda position: self._further(label, position, question))
+        return int(self._chunk(distribution, label, [question])[0])
 
     def draw_many(
-        self, distribution: NoiseLaw, *, label: str, questions: Sequence[bytes]
+        self, distribution: GeometricNoise, *, label: str, questions: Sequence[bytes]
     ) -> npt.NDArray[np.int64]:
         """Draw the noise of many questions.
 
@@ -176,7 +157,7 @@ class KeyedNoise:
 
         Parameters
         ----------
-        distribution : NoiseLaw
+        distribution : GeometricNoise
             The law of the noise.
         label : str
             Purpose of the noise; without "/".
@@ -199,7 +180,9 @@ class KeyedNoise:
         drawn = [self._chunk(distribution, label, chunk) for chunk in chunks]
         return np.concatenate([*drawn, np.zeros(0, dtype=np.int64)])
 
-    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    def _chunk(
+        self, distribution: GeometricNoise, label: str, questions: Sequence[bytes]
+    ) -> npt.NDArray[np.int64]:
         copy = hashlib.shake_256(self._prefix(label)).copy  # a copy costs less than a new hash
         size = distribution.stream_bytes
         if size == 0:

@@ -5,31 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from reusable_holdout.errors import BudgetError, InputError
-from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
-from reusable_holdout.noise.keyed import KeyedNoise, NoiseLaw
-
-__all__ = ["ComparisonLaw", "NoiseScales", "SparseVector", "ThresholdNoise"]
+from reusable_holdout.noise.discrete_laplace import DiscreteLaplace, GeometricNoise
+from reusable_holdout.noise.keyed import KeyedNoise
 
 ThresholdNoise: TypeAlias = Literal["renewed", "held"]
 
 _FARTHEST = 2**60
 
 
-class Centred(NoiseLaw, Protocol):
-    """A noise distribution whose mean is known."""
-
-    @property
-    def mean(self) -> float:
-        """Mean in grid units."""
-
-
-ComparisonLaw: TypeAlias = Callable[[Fraction], Centred]
+ComparisonLaw: TypeAlias = Callable[[Fraction], GeometricNoise]
 """A function that returns the law of noise with a given scale, in grid units."""
 
 
@@ -166,8 +156,6 @@ class SparseVector:
         ndarray of int64, shape (len(questions),)
             Grid units.
         """
-        if len(questions) == 1:  # the same number, without the arrays
-            return np.array([self._drawn(questions[0])], dtype=np.int64)
         return self._noise.draw_many(self._query_law, label="query", questions=questions)
 
     def first_above(
@@ -298,7 +286,8 @@ class SparseVector:
         .. [1] Ding, Wang, Zhang, Kifer (2019), "Free gap information from the differentially private sparse vector and
            noisy max mechanisms", PVLDB 13(3), Theorem 4.
         """
-        return deviation + self._drawn(question) - threshold - self._offset
+        drawn = self._noise.draw(self._query_law, label="query", question=question)
+        return deviation + drawn - threshold - self._offset
 
     def charge(self, value: int, question: bytes) -> int:
         """Spend one charge and release a value with noise.
@@ -332,9 +321,6 @@ class SparseVector:
     def _deviation(self, difference: Any) -> Any:
         """Return the deviation in the direction that counts, given a difference: a number or an array."""
         return self._direction * difference if self._direction else abs(difference)
-
-    def _drawn(self, question: bytes) -> int:
-        return self._noise.draw(self._query_law, label="query", question=question)
 
     def _draw_offset(self) -> int:
         """Return the threshold's current noise plus the correction for the two noises' means."""

@@ -10,8 +10,6 @@ from reusable_holdout.plan.numbers import round_up
 from reusable_holdout.plan.outlook import Outlook
 from reusable_holdout.plan.solution import solved
 
-__all__ = ["more_charges", "narrower"]
-
 _LIKELY = 0.9  # of the range: the score of a model that a user may expect
 
 

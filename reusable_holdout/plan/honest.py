@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty import Theory
 
-__all__ = ["charges_of_a_search", "honest_nats"]
-
 _REACH = 7.0  # standard deviations of the holdout's own error; beyond lies less than 1e-11
 _NODES_PER_BEND = 4.0  # in a standard deviation of the integrand; twice as many change nothing by 1e-6
 _MOST_NODES = 1_001

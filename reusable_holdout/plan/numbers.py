@@ -14,30 +14,6 @@ from reusable_holdout.certainty import THEORY
 from reusable_holdout.errors import InputError
 from reusable_holdout.slips import percentage
 
-__all__ = [
-    "BY_ROWS",
-    "OWN_BUDGET",
-    "STATED",
-    "Family",
-    "Scale",
-    "SharedBudget",
-    "asked_for",
-    "bisected",
-    "check_together",
-    "checked_bounds",
-    "checked_confidence",
-    "checked_spread",
-    "choice",
-    "largest",
-    "real",
-    "real_or_none",
-    "round_up",
-    "same_wish",
-    "whole",
-    "whole_or_none",
-    "wholes",
-]
-
 Family: TypeAlias = Literal["binomial", "mean", "bounded", "bounded-difference", "paired", "ratio"]
 BY_ROWS: frozenset[Family] = frozenset({"mean", "paired", "ratio"})
 """Families of metrics whose questions are decided by the evidence of the rows, not by the score alone."""

@@ -17,9 +17,6 @@ from reusable_holdout.plan.solution import check_says_something, says_something
 from reusable_holdout.plan.wish import Asks, Numbers, Wish
 from reusable_holdout.slips import checked_call
 
-__all__ = ["Outlook"]
-
-
 _SAME = 1e-9  # in nats or parts of the range: the rounding of another machine, which verifies the ledger
 
 

@@ -17,8 +17,6 @@ from reusable_holdout.plan.solution import solved
 from reusable_holdout.plan.wish import ALLOWANCE, MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, Asks, Wish
 from reusable_holdout.slips import checked_call
 
-__all__ = ["Plan"]
-
 _ROUNDING = 1e-9  # nats
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from reusable_holdout.plan.numbers import SharedBudget
 from reusable_holdout.plan.plan import Plan
 
-__all__ = ["renewed"]
-
 
 def renewed(
     plan: Plan,

@@ -8,8 +8,6 @@ from reusable_holdout.plan.outlook import Outlook
 
 Row = tuple[str, str]
 
-__all__ = ["IN_ORDER", "report"]
-
 IN_ORDER = (
     "intervals are about the mean risk over these rows' period, given what came before each; not the future"
 )

@@ -11,8 +11,6 @@ import numpy as np
 from reusable_holdout.certainty import Certificate, EvidenceRows, likely_rows
 from reusable_holdout.plan.numbers import bisected
 
-__all__ = ["shown_difference"]
-
 _CHANCE = 0.1  # of not showing it
 _SDS = 1.2816  # nine times in ten a normal variable is above its mean minus this many standard deviations
 _ACCURACY = 2.0**-24  # of the range

@@ -15,8 +15,6 @@ from reusable_holdout.plan.wish import MOST_QUERIES, MOST_ROWS, MOST_TOLERANCE, 
 
 Possible = Callable[..., bool]
 
-__all__ = ["check_says_something", "nearest", "needs", "says_something", "solved"]
-
 _MOST_EXPECTED = 95  # percent of the range: better scores are not named as an estimate
 _WIDEST = 0.25  # of the range: answers within a wider tolerance say next to nothing
 _ROUNDING = 1.0 + 1e-5  # printed numbers have six digits

@@ -26,17 +26,6 @@ from reusable_holdout.plan.honest import charges_of_a_search, honest_nats
 from reusable_holdout.plan.numbers import BY_ROWS, OWN_BUDGET, Family, SharedBudget, bisected, largest
 from reusable_holdout.plan.shown import shown_difference
 
-__all__ = [
-    "ALLOWANCE",
-    "MOST_QUERIES",
-    "MOST_ROWS",
-    "MOST_TOLERANCE",
-    "Asks",
-    "Numbers",
-    "Wish",
-    "usual_final_share",
-]
-
 MOST_ROWS = 10**12
 MOST_QUERIES = 10**12
 MOST_TOLERANCE = 2.0  # of the range

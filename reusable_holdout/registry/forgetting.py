@@ -14,8 +14,6 @@ from pathlib import Path
 from reusable_holdout.errors import InputError
 from reusable_holdout.registry.store import VARIABLE, Budget, Registry, now
 
-__all__ = ["checked_reason", "forget", "forgotten_words", "is_gone", "refusal", "reminder"]
-
 _LONGEST = 500
 _IN_MEMORY = "memory"  # place of ledgers in the memory of a process
 

@@ -15,8 +15,6 @@ from reusable_holdout.ledger import MemoryLedger
 from reusable_holdout.registry.sketch import Sketch, Sketcher
 from reusable_holdout.registry.store import VARIABLE, Budget, now, shared
 
-__all__ = ["InMemory", "registry_of_its_own"]
-
 
 class _Kept(NamedTuple):
     budget: Budget

@@ -18,8 +18,6 @@ from reusable_holdout.ledger import create_key_file, read_key_file
 from reusable_holdout.registry.sketch import Part, Sketch, Sketcher, overlap
 from reusable_holdout.witness import locked
 
-__all__ = ["VARIABLE", "Budget", "Registry", "now", "shared"]
-
 VARIABLE = "REUSABLE_HOLDOUT_REGISTRY"
 """Environment variable: the registry's folder; "off" for none."""
 

@@ -9,29 +9,27 @@ from reusable_holdout.guard.views import VIEW
 from reusable_holdout.markup import escape
 from reusable_holdout.report.findings import Findings
 
-__all__ = ["answers_table"]
-
 _MOST_ROWS = 2_000  # a page of more is slow to open
-_HEADS = (
-    ("query", "number"),
-    ("name", ""),
-    ("metric", ""),
-    ("asked by", ""),
-    ("prior", "number"),
-    ("answer", "number"),
-    ("interval", "number"),
-    ("told", ""),
-    ("nats", "number"),
-    ("charges left", "number"),
-    ("when (UTC)", ""),
-)
+_HEADS = {  # with the class of each column
+    "query": "number",
+    "name": "name",
+    "metric": "name",
+    "asked by": "",
+    "prior": "number",
+    "answer": "number",
+    "interval": "number",
+    "told": "",
+    "nats": "number",
+    "charges left": "number",
+    "when (UTC)": "",
+}
 
 
 def answers_table(found: Findings) -> str:
     """Return the HTML table of the answers in order; if it is long, older answers that only agreed are left out."""
     shown = _shown(found.history)
     left_out = len(found.history) - len(shown)
-    heads = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in _HEADS)
+    heads = "".join(f'<th scope="col" class="{kind}">{head}</th>' for head, kind in _HEADS.items())
     about = f"{len(found.history):,} answers in the order they were released"
     if left_out:
         about += f"; {left_out:,} older ones are left out, and stand in the ledger's history"
@@ -59,19 +57,8 @@ def _line(row: Any) -> str:
     elif row.failed:
         numbers, told = [prior, "", ""], "failed on the holdout"
     told += ", charged" * row.charged
-    cells = [
-        f"{row.query:,}",
-        row.name,
-        row.metric,
-        row.way,
-        *numbers,
-        told,
-        f"{row.nats:.2f}",
-        f"{row.charges_left:,}",
-        f"{row.asked_at:%Y-%m-%d %H:%M:%S}",
-    ]
-    classes = [kind or ("name" if head in {"name", "metric"} else "") for head, kind in _HEADS]
-    inside = "".join(
-        f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in zip(classes, cells, strict=True)
-    )
+    asked = [f"{row.query:,}", row.name, row.metric, row.way]
+    left = [f"{row.nats:.2f}", f"{row.charges_left:,}", f"{row.asked_at:%Y-%m-%d %H:%M:%S}"]
+    cells = zip(_HEADS.values(), [*asked, *numbers, told, *left], strict=True)
+    inside = "".join(f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in cells)
     return f"<tr{' class=charged' * row.charged}>{inside}</tr>"

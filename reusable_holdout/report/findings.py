@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from reusable_holdout.deferred import pandas as pd
 from reusable_holdout.earlier import Earlier, Promise
 from reusable_holdout.errors import printable
 from reusable_holdout.guard.configuration import Configuration, facts_of, read_epochs
@@ -18,11 +16,9 @@ from reusable_holdout.scales import decimals_of
 from reusable_holdout.ways import State
 from reusable_holdout.ways.table import Ways
 
-__all__ = ["Findings", "findings_of"]
 
-
-class Findings(NamedTuple):
-    """One epoch.
+class Findings:
+    """One epoch, as its facts and its rows tell it.
 
     Attributes
     ----------
@@ -43,15 +39,25 @@ class Findings(NamedTuple):
     another_budget : bool
     """
 
-    number: int
-    plan: Plan | Promise
-    metrics: list[str]
-    units: str
-    state: State
-    room: float
-    halted: str
-    history: pd.DataFrame
-    another_budget: bool
+    def __init__(self, number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> None:
+        self.number, self.another_budget = number, facts.another_budget
+        self.state = state = State.after(rows[-1]) if rows else State()
+        self.plan: Plan | Promise
+        if isinstance(facts, Earlier):
+            self.plan, room, self.halted = facts.promise, facts.room(state), facts.halted(state)
+        else:
+            self.plan = Plan.kept(facts.plan)
+            ways = Ways(self.plan)
+            room = ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
+            self.halted = ways.main.halt_reason(state) or ""
+        self.room = max(0.0, room)
+        names = (facts.metric["name"], *(row.name for row in rows if row.kind == VIEW))
+        self.metrics = [printable(name) for name in names]
+        self.units = "groups" if "groups" in facts.metric else "rows"
+        spans = [view.metric["upper"] - view.metric["lower"] for view in facts.views(rows)]
+        self.history = history_of(facts, rows)
+        self.history["failed"] = self.history["outcome"] == "failed"
+        self.history["decimals"] = [decimals_of(spans[row.view]) for row in rows]
 
 
 def findings_of(ledger: str, verified: Verification) -> list[Findings]:
@@ -60,33 +66,5 @@ def findings_of(ledger: str, verified: Verification) -> list[Findings]:
     for number, epoch in enumerate(read_epochs(ledger, None)[0], start=1):
         rows = epoch.rows[:rest]  # more may have been asked meanwhile
         rest -= len(rows)
-        found.append(_epoch(number, facts_of(epoch.text), rows))
+        found.append(Findings(number, facts_of(epoch.text), rows))
     return found
-
-
-def _epoch(number: int, facts: Configuration | Earlier, rows: Sequence[Row]) -> Findings:
-    spans = [(view.metric["lower"], view.metric["upper"]) for view in facts.views(rows)]
-    history = history_of(facts, rows)
-    history["failed"] = history["outcome"] == "failed"
-    history["decimals"] = [decimals_of(spans[row.view][1] - spans[row.view][0]) for row in rows]
-    state = State.after(rows[-1]) if rows else State()
-    plan: Plan | Promise
-    if isinstance(facts, Earlier):
-        plan, room, halted = facts.promise, facts.room(state), facts.halted(state)
-    else:
-        plan = Plan.kept(facts.plan)
-        ways = Ways(plan)
-        room = ways.reveal.certificate.room(charges=state.charges, nats=state.nats)
-        halted = ways.main.halt_reason(state) or ""
-    names = (facts.metric["name"], *(row.name for row in rows if row.kind == VIEW))
-    return Findings(
-        number,
-        plan,
-        [printable(name) for name in names],
-        "groups" if "groups" in facts.metric else "rows",
-        state,
-        max(0.0, room),
-        halted,
-        history,
-        facts.another_budget,
-    )

@@ -14,8 +14,6 @@ from reusable_holdout.report.findings import Findings, findings_of
 from reusable_holdout.report.style import STYLE
 from reusable_holdout.version import __version__
 
-__all__ = ["report_page"]
-
 _STATES = {
     "": ("open", "it answers"),
     "charges": ("halted", "the charges are spent; it answers no more than a final"),

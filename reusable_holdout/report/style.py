@@ -1,7 +1,5 @@
 """The style sheet of the report: light or dark as the reader's system is set, also for narrow screens and paper."""
 
-__all__ = ["STYLE"]
-
 STYLE = """
 :root { color-scheme: light dark; --page: #fbfaf8; --card: #fff; --text: #1d2329; --soft: #5a6570; --line: #e3e0da;
   --charge: #c0392b; --good: #23733f; }

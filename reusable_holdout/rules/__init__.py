@@ -106,29 +106,27 @@ class Distance:
     def units(
         self, priors: Floats, charges: int, nats: float, tolerances: Floats | None, beyond: Floats
     ) -> Floats:
-        """Return the unit of each question's outcomes: its threshold."""
-        if tolerances is None:
-            if self.certificate.is_constant:
-                return np.asarray(self.certificate.constant_threshold(priors, beyond))
-            return self.table(charges=charges, nats=nats).at_each(priors)
-        each = zip(priors.tolist(), tolerances.tolist(), strict=True)
-        return np.array([self.unit(prior, charges, nats, limit) for prior, limit in each])
-
-    def unit(
-        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
-    ) -> float:
-        """Return the unit of one question's outcomes, as `units` does.
+        """Return the unit of each question's outcomes: its threshold.
 
         In a batch, an earlier charge may have made the question's own tolerance too narrow to keep. A refusal then
         would reveal that charge and take it back. So the least threshold is used instead, and the interval says how
         wide it has become.
         """
-        if tolerance is None:
+        if tolerances is None:
             if self.certificate.is_constant:
-                return float(self.certificate.constant_threshold(prior, beyond))
-            return self.table(charges=charges, nats=nats).at(prior)
+                return np.asarray(self.certificate.constant_threshold(priors, beyond))
+            return self.table(charges=charges, nats=nats).at_each(priors)
         length = self.certificate.length(charges=charges, nats=nats)
-        return max(self._exact(prior, tolerance, length), self.certificate.least_threshold)
+        each = zip(priors.tolist(), tolerances.tolist(), strict=True)
+        exact = np.array([self._exact(prior, limit, length) for prior, limit in each])
+        return np.asarray(np.maximum(exact, self.certificate.least_threshold))
+
+    def unit(
+        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
+    ) -> float:
+        """Return the unit of one question's outcomes."""
+        own = None if tolerance is None else np.array([tolerance])
+        return float(self.units(np.array([prior]), charges, nats, own, np.array([beyond]))[0])
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if an answer whose history costs this many nats (its description length) can keep a tolerance."""

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, SuitedNull, worst_rows
+from reusable_holdout.certainty import Evidence, EvidenceRows, Interval, worst_rows
 from reusable_holdout.metrics import GRID, BoundMetric
 from reusable_holdout.rules import Compared, Distance, Floats, Integers, terms_of
-
-__all__ = ["ByEvidence", "WithinTolerance"]
 
 _SCORE, _EVIDENCE, _UNITS = range(3)  # columns of the numbers that decisions use
 _CERTAIN = 1 << 60  # evidence where both ends lie beyond the bounds
@@ -43,13 +41,6 @@ class WithinTolerance(Distance, ABC):
         if self.certifies:
             return np.zeros(len(priors))
         return own if self.gate else own / 2.0
-
-    def unit(
-        self, prior: float, charges: int, nats: float, tolerance: float | None, beyond: float = 0.0
-    ) -> float:
-        """Return the unit of one question's cells."""
-        own = None if tolerance is None else np.array([tolerance])
-        return float(self.units(np.array([prior]), charges, nats, own, np.array([beyond]))[0])
 
     def keeps(self, prior: float, tolerance: float, length: float) -> bool:
         """Return True if rows that all equal the prior could certify it now, for any noise within its reach.
@@ -148,15 +139,12 @@ class ByEvidence(WithinTolerance):
         for row, prior, limit, into in zip(measured, priors.tolist(), limits, found, strict=True):
             named = self.certificate.named_evidence if self.certifies else self._evidence
             evidence = named(prior, limit)
-            units = self._units_of(evidence)
+            change = evidence.sensitivity
+            # 0 if no row can change the evidence, or a nat is less than a unit
+            units = math.floor(self.certificate.sensitivity / change * GRID) if change else 0
             nats = evidence.of_rows(row[1:] / GRID, bound.relative_weights)
             into[:] = row[0], _CERTAIN if math.isinf(nats) else min(math.floor(nats * units), _CERTAIN), units
         return found
-
-    def _units_of(self, evidence: Evidence | SuitedNull) -> int:
-        """Return the units of evidence per nat; 0 if no row can change the evidence, or a nat is less than a unit."""
-        change = evidence.sensitivity
-        return math.floor(self.certificate.sensitivity / change * GRID) if change else 0
 
     def compared(
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float

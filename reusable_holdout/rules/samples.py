@@ -22,10 +22,9 @@ from reusable_holdout.certainty import (
     matthews_interval,
     ratio_interval,
 )
-from reusable_holdout.metrics import GRID, BoundMetric, Counted, Explained, Ordered, Ranked, Rates, Ratio
+from reusable_holdout.metrics import GRID, BoundMetric
+from reusable_holdout.metrics.samples import Counted, Explained, Ordered, Ranked, Rates, Ratio
 from reusable_holdout.rules import Floats, Integers, terms_of
-
-__all__ = ["MeanSample", "RatioSample", "Sample", "ratio_sample", "sample_of", "unpacked"]
 
 _COLUMNS = 3  # values, weights, counts
 
@@ -94,7 +93,7 @@ class RatioSample(Sample):
 
 
 class CountedSample(RatioSample, Counted):
-    """Rows of a ratio, of the least of several, or of their mean; see :class:`~reusable_holdout.metrics.Counted`."""
+    """Rows of a ratio, of the least of some, or of a mean; see :class:`~reusable_holdout.metrics.samples.Counted`."""
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the weighted means of the parts' ends; each part has an equal share of the failure probability."""
@@ -105,18 +104,6 @@ class CountedSample(RatioSample, Counted):
         ]
         lows, highs = (math.fsum(map(mul, self.weights, ends)) for ends in zip(*parts, strict=True))
         return lows, highs
-
-    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the rows certify it: all asked sides of the first ratio, the lower side of the others."""
-        if len(self.weights) > 1 or _exact(self.ratios[0], left) is not None:
-            return super().certifies(evidence, left)
-        named, tolerance, sizes, first = evidence.named, evidence.tolerance, evidence.sizes, self.ratios[0]
-        low = evidence.sides == "high" or all(
-            Evidence(named / one.factor, tolerance / one.factor, "low", sizes).of(_rows(one)) >= left.nats
-            for one in self.ratios
-        )
-        above = Evidence(1.0 - (1.0 - named) / first.factor, tolerance / first.factor, "high", sizes)
-        return low and (evidence.sides == "low" or above.of(_rows(first)) >= left.nats)
 
     def _parts(self) -> Iterable[Any]:
         yield np.array([len(self.weights), *self.weights], dtype=np.float64)
@@ -159,7 +146,7 @@ def _least(ratios: tuple[Ratio, ...], left: EvidenceSet) -> tuple[float, float]:
 
 
 class OrderedSample(RatioSample, Ordered):
-    """The scores of two classes; see :class:`~reusable_holdout.metrics.Ordered`."""
+    """The scores of two classes; see :class:`~reusable_holdout.metrics.samples.Ordered`."""
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval of areas that the evidence of many matchings does not exclude."""
@@ -179,7 +166,7 @@ class OrderedSample(RatioSample, Ordered):
 
 
 class RatesSample(RatioSample, Rates):
-    """Numbers of rows of two classes that are predicted right; see :class:`~reusable_holdout.metrics.Rates`."""
+    """Numbers of rows of two classes that are predicted right; see :class:`~reusable_holdout.metrics.samples.Rates`."""
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the exact interval of Matthews's correlation, mapped to [0, 1]."""
@@ -197,7 +184,7 @@ class RatesSample(RatioSample, Rates):
 
 
 class RankedSample(RatioSample, Ranked):
-    """The ranks that scores give the rows; see :class:`~reusable_holdout.metrics.Ranked`."""
+    """The ranks that scores give the rows; see :class:`~reusable_holdout.metrics.samples.Ranked`."""
 
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval from bands around both classes' scores."""
@@ -216,7 +203,7 @@ class RankedSample(RatioSample, Ranked):
 
 
 class ExplainedSample(RatioSample, Explained):
-    """Errors of a model and of a constant; see :class:`~reusable_holdout.metrics.Explained`.
+    """Errors of a model and of a constant; see :class:`~reusable_holdout.metrics.samples.Explained`.
 
     With e and d the errors of a row and s the unit, the value is at most m if and only if ``E[(1 - m) d - e/s] <= 0``:
     no row gains less than -1/s. That it is at least m is the mirror image: no row gains less than -(1 - m) max d.
@@ -225,14 +212,6 @@ class ExplainedSample(RatioSample, Explained):
     def ends(self, left: EvidenceSet) -> tuple[float, float]:
         """Return the interval of values that the rows' evidence does not exclude."""
         return left.lowest(left.mean, self._above), 1.0 - left.lowest(1.0 - left.mean, self._below)
-
-    def certifies(self, evidence: Evidence, left: EvidenceSet) -> bool:
-        """Return True if the rows exclude all values beyond the tolerance, on the asked sides."""
-        left = EvidenceSet(left.nats, len(self.errors), theory=left.theory)
-        low, high = evidence.named - evidence.tolerance, 1.0 - evidence.named - evidence.tolerance
-        return (evidence.sides == "high" or _excluded(left, low, self._above)) and (
-            evidence.sides == "low" or _excluded(left, high, self._below)
-        )
 
     def _parts(self) -> Iterable[Any]:
         return self.most, self.unit, self.errors, self.totals
@@ -252,10 +231,6 @@ class ExplainedSample(RatioSample, Explained):
         """Return the log gains of bets against values that are at least one minus `value`."""
         worst = value * self.most
         return gains_of_rows((self.errors / self.unit - value * self.totals) / worst, 0.0, bets)
-
-
-def _excluded(left: EvidenceSet, value: float, won: Any) -> bool:
-    return value <= 0.0 or (value < 1.0 and left.excludes(value, 0.5, won))
 
 
 def sample_of(bound: BoundMetric, query: NDArray[Any]) -> Sample:

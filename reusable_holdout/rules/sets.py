@@ -14,8 +14,6 @@ from reusable_holdout.rules.evidence import WithinTolerance
 from reusable_holdout.rules.samples import RatioSample, ratio_sample, sample_of
 from reusable_holdout.ways import FAILED, SPAN, Told
 
-__all__ = ["BySets", "left_by"]
-
 
 class BySets(WithinTolerance):
     """The rule that agrees with the prior if the rows' confidence set lies within the tolerance, else releases a span.

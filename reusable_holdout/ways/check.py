@@ -15,8 +15,6 @@ from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
 from reusable_holdout.rules import Distance, Floats, Integers
 from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
-__all__ = ["Asked", "Batch", "Check", "Noisy"]
-
 _FAILED = Told(FAILED)
 
 
@@ -156,17 +154,13 @@ class Check(Noisy):
 
     def decide_one(self, asked: Asked, state: State) -> tuple[Terms, Outcome]:
         """Decide the first question as a batch of one; a charge must be left."""
-        length, digest = self.length(state), asked.digests[0]
+        (weighed, failed), length = (asked.weighed, asked.failed[0]), self.length(state)
         prior, beyond = float(asked.priors[0]), float(asked.beyond[0])
         tolerance = None if asked.tolerances is None else float(asked.tolerances[0])
         terms = Terms(prior, self.unit(prior, state, tolerance, beyond))
-        if asked.weighed is None or asked.failed[0]:
-            return terms, self.outcome(_FAILED, terms)
-        weighed = asked.weighed[0]
-        told = self.calm
-        if self.deviates(weighed, terms, digest, state, length):
-            told = self._told(self._at(state), weighed, digest, terms, length)
-        return terms, self.outcome(told, terms)
+        if weighed is None or failed or self.deviates(weighed[0], terms, asked.digests[0], state, length):
+            return terms, self._charge(self._at(state), asked, 0, terms.unit, length)
+        return terms, self.outcome(self.calm, terms)
 
     def deviates(self, weighed: Integers, terms: Terms, digest: bytes, state: State, length: float) -> bool:
         """Return True if one question is charged, after noise is added."""

@@ -29,8 +29,6 @@ from reusable_holdout.ways import (
 )
 from reusable_holdout.ways.check import Check
 
-__all__ = ["Board", "Claim", "ClaimTerms", "Claims"]
-
 _NOT_CERTIFIED = Told(NOT_CERTIFIED)
 
 

@@ -19,8 +19,6 @@ from reusable_holdout.rules.samples import Sample
 from reusable_holdout.rules.sets import left_by
 from reusable_holdout.ways import ALL, FAILED, VALUE, HaltReason, Outcome, State, Terms, Told, Way, tidy
 
-__all__ = ["Final"]
-
 
 class Final(Way):
     """The holdout's exact value with the narrowest interval; nothing is asked of these rows afterwards.

@@ -15,8 +15,6 @@ from reusable_holdout.rules import Floats, Integers
 from reusable_holdout.ways import ALL, FAILED, NO, YES, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
 
-__all__ = ["Gate", "GuardedGate", "Named"]
-
 _YES, _NO = Told(YES), Told(NO)
 
 

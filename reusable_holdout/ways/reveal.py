@@ -15,8 +15,6 @@ from reusable_holdout.rules.samples import Sample
 from reusable_holdout.ways import ALL, CELL, FAILED, Outcome, State, Terms, Told, Winner, tidy
 from reusable_holdout.ways.check import Noisy
 
-__all__ = ["Choose", "Reveal"]
-
 
 class Reveal(Noisy):
     """A released cell that holds the holdout's value with the answer's noise, as a deviation from the prior.
@@ -102,11 +100,9 @@ class Reveal(Noisy):
     ) -> tuple[Terms, Outcome]:
         """Release the cell of the noisy value and, if rows are measured, the width that they leave around the cell."""
         terms = Terms(prior, self.unit(prior, state, None))
-        told = (
-            Told(FAILED)
-            if measured is None
-            else self._told(self.core(State()), measured, terms, digest, state)
-        )
+        told = Told(FAILED)
+        if measured is not None:
+            told = self._told(self.core(State()), measured, terms, digest, state)
         return terms, self.outcome(told, terms)
 
     def _told(

@@ -18,8 +18,6 @@ from reusable_holdout.ways.final import Final
 from reusable_holdout.ways.gate import Gate, GuardedGate
 from reusable_holdout.ways.reveal import Choose, Reveal
 
-__all__ = ["ON_REQUEST", "PAIRED", "WAYS", "Ways", "outcome_word"]
-
 _RULES: dict[Decides, type[Distance]] = {"distance": Distance, "evidence": ByEvidence, "sets": BySets}
 _NOBODYS = KeyedNoise(bytes(32))  # for verification, which decides nothing
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness.head import Head, highest, locked
 
-__all__ = ["GitWitness"]
-
 _REF = "refs/notes/reusable-holdout"
 _SECONDS = 60
 _SETTINGS = (

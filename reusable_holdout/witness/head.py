@@ -13,8 +13,6 @@ from typing import NamedTuple, Protocol, Self
 
 from reusable_holdout.errors import LedgerError
 
-__all__ = ["FileWitness", "Head", "Witness", "highest", "locked"]
-
 _RECORD_BYTES = 97
 _MOST_EPOCHS, _MOST_QUERIES = 1 << 31, 1 << 63
 _KINDS = ["0123456789"] * 10 + [" "] + ["0123456789"] * 20 + [" "] + ["0123456789abcdef"] * 64 + ["\n"]

@@ -9,8 +9,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.witness.git_note import GitWitness
 from reusable_holdout.witness.head import FileWitness, Witness
 
-__all__ = ["witness_at"]
-
 # a place may come from a ledger that somebody sent: no part of it is taken for an option of git's
 _GIT = re.compile(r"git:(?P<repository>.+?)(@(?P<remote>\w[\w.-]*))?(#(?P<name>\w[\w-]*))?", re.DOTALL)
 
@@ -30,17 +28,17 @@ def witness_at(place: str | Path) -> Witness:
     """
     if isinstance(place, Path):
         return FileWitness(place)
-    if not isinstance(place, str) or not place.strip() or place == "git:":
-        raise InputError(
-            "a witness must be a file, or git:repository@remote#name; got "
-            f"{'an empty place' if isinstance(place, str) else type(place).__name__}; nothing was made"
-        )
-    git = _GIT.fullmatch(place)
+    git = _GIT.fullmatch(place) if isinstance(place, str) else None
     if git is not None:
         return GitWitness(Path(git["repository"]), git["remote"] or "", git["name"] or "")
-    if "://" in place:
+    got = "" if isinstance(place, str) else type(place).__name__
+    if not got and (not place.strip() or place == "git:"):
+        got = "an empty place"
+    if not got and "://" in place:
+        got = "a URL"
+    if got:
         raise InputError(
-            "a witness must be a file, or git:repository@remote#name; got a URL; nothing was made; name a file that "
+            f"a witness must be a file, or git:repository@remote#name; got {got}; nothing was made; name a file that "
             "another user owns"
         )
     return FileWitness(Path(place))

@@ -1,7 +1,5 @@
 """The adaptive code: its lengths are the stated ones, and every strategy's questions and finals weigh at most one."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Certificates recomputed from their definition; nothing is sampled."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

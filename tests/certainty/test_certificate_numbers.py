@@ -1,7 +1,5 @@
 """Each number of a certificate, from its definition in plain words: levels, lengths, reaches, what evidence needs."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import replace

@@ -1,14 +1,12 @@
 """Exact comparisons with mpmath, scipy and enumerated binomials, then algebra; nothing is sampled."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
 import mpmath as mp
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from long_tests import VALIDITY, examples
@@ -124,21 +122,6 @@ def check_lower(rows, successes, level):
         assert 0 <= shortfall < min(mp.mpf("1e-12"), p * mp.mpf("2e-9"))
         upper = binomial_upper(1.0 - successes / rows, rows=rows, log_level=level)
         assert 0 <= mp.mpf(upper) - (1 - p) < 1e-12
-
-
-@for_each("level", [0.5, 0.3, 0.05, 0.025, 1e-3, 1e-8])
-@for_each("rows", [1, 2, 5, 40, 333, 10_000])
-def test_binomial_bounds_are_the_beta_quantiles_of_clopper_and_pearson(rows, level):
-    x = np.unique(np.linspace(0, rows, 41).round())
-    lower = binomial_lower(x / rows, rows=rows, log_level=math.log(level))
-    upper = binomial_upper(x / rows, rows=rows, log_level=math.log(level))
-    some, fewer = x > 0, x < rows
-    np.testing.assert_allclose(
-        lower[some], stats.beta.ppf(level, x[some], rows - x[some] + 1), rtol=1e-10, atol=1e-12
-    )
-    np.testing.assert_allclose(upper[fewer], stats.beta.isf(level, x[fewer] + 1, rows - x[fewer]), rtol=1e-10)
-    assert (lower[~some] == 0.0).all()
-    assert (upper[~fewer] == 1.0).all()
 
 
 @pytest.mark.long(*VALIDITY)
@@ -417,7 +400,6 @@ REFUSED = [
 
 @for_each(("call", "words"), REFUSED)
 def test_other_input_no_bound_exists_for_is_refused(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(InputError, words, call)
     assert differences().lower(0.5, log_level=-1.0) == 0.5
     assert mcdiarmid_width(sum_of_squares=0.0, log_level=0.0) == 0.0

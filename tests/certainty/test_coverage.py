@@ -1,7 +1,5 @@
 """Coverage of adaptive analysts, by enumerating every holdout; nothing is sampled."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

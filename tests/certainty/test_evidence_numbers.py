@@ -1,7 +1,5 @@
 """Evidence from its formula, factor by factor; its bets, its rounding and its reach as their words have them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

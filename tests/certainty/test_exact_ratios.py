@@ -9,7 +9,8 @@ from cases import for_each
 
 from reusable_holdout.certainty import EvidenceSet, matthews_interval, ratio_interval
 from reusable_holdout.certainty.exact_ratios import matthews
-from reusable_holdout.metrics import Counted, Ratio, resolve_metric
+from reusable_holdout.metrics import resolve_metric
+from reusable_holdout.metrics.samples import Counted, Ratio
 from reusable_holdout.rules.samples import CountedSample
 
 ROWS = 6

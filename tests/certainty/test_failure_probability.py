@@ -1,7 +1,5 @@
 """The failure probability, part by part: what the noise, the questions and the finals of a certificate spend of it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from itertools import pairwise

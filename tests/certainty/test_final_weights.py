@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -52,5 +52,4 @@ def test_many_hopeless_candidates_cost_the_best_little():
 
 def test_a_thousand_candidates_are_weighed_and_too_many_are_refused():
     assert len(final_weights(np.linspace(0.5, 0.9, 1_000).tolist(), 0.01)) == 1_000
-    with pytest.raises(InputError, match="at most 4 answers; got 5"):
-        final_weights([0.5] * 5, 0.01, 8)
+    refuses(InputError, "at most 4 answers; got 5", final_weights, [0.5] * 5, 0.01, 8)

@@ -1,7 +1,5 @@
 """Newton's steps one by one, the numbers of a series, what rounding is allowed, and how soon arrays are cut down."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Public weights of what can be told: they sum to one, hold every deviation, and cost no more than is planned for."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

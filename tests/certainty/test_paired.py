@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -73,8 +73,7 @@ def test_all_pairs_of_any_strategy_weigh_at_most_one(queries):
 
 
 def test_a_pair_needs_an_earlier_question():
-    with pytest.raises(InputError, match="one of 2 to 10; got 1"):
-        paired_length(queries=10, question=1, nats=0.0)
+    refuses(InputError, "one of 2 to 10; got 1", paired_length, queries=10, question=1, nats=0.0)
 
 
 @for_each(("queries", "question"), [(2, 2), (9, 2), (9, 9), (10_000, 501)])

@@ -1,7 +1,5 @@
 """Bands and intervals of an average precision, recomputed rank by rank and step by step."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

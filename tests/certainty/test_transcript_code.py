@@ -1,7 +1,5 @@
 """Kraft sums by exact dynamic programming, checked against every strategy of small games; nothing is sampled."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

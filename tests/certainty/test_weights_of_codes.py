@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.certainty import (
     THEORY,
@@ -107,8 +107,7 @@ def test_places_that_are_far_cheaper_one_way_than_the_other_have_a_length():
 @for_each(("query", "charges"), [(0, 0), (-1, -1), (1, 1), (3, 3), (3, -1), (8, 0)])
 def test_a_question_that_cannot_be_is_refused_and_its_neighbours_are_not(query, charges):
     code = TranscriptCode(queries=7, charges=3)
-    with pytest.raises(InputError, match="query must be"):
-        code.length(query=query, charges=charges)
+    refuses(InputError, "query must be", code.length, query=query, charges=charges)
     assert code.length(query=1, charges=0) == code.length(query=7, charges=0) > 0.0
     assert TranscriptCode(queries=1, charges=1).length(query=1, charges=0) == -math.log(0.25)
 
@@ -118,15 +117,13 @@ def test_a_final_that_cannot_be_is_refused_and_its_neighbours_are_not(charges, l
     code = TranscriptCode(queries=7, charges=5)
     with pytest.raises(InputError, match="a final has at least 0 charges"):
         code.final_length(charges=charges, last_charge=last)
-    with pytest.raises(InputError, match="a final has at least 0 charges"):
-        TranscriptCode().final_length(charges=1)
+    refuses(InputError, "a final has at least 0 charges", TranscriptCode().final_length, charges=1)
     assert code.final_length(charges=3, last_charge=3) > code.final_length(charges=0, last_charge=0)
 
 
 @for_each("declared", [{"queries": 0}, {"charges": 0}, {"queries": -1}])
 def test_nothing_is_declared_of_fewer_than_one(declared):
-    with pytest.raises(InputError, match="must be at least 1 or None"):
-        TranscriptCode(**declared)
+    refuses(InputError, "must be at least 1 or None", TranscriptCode, **declared)
 
 
 # ---- cells and spans
@@ -154,8 +151,7 @@ def test_no_deviation_at_all_is_one_of_the_overfitting_side():
 
 @for_each("deviation", [-4.0, -1e9, math.inf, math.nan])
 def test_a_deviation_beyond_all_cells_is_refused(deviation):
-    with pytest.raises(InputError, match="no cell holds a deviation"):
-        CELLS.place(deviation)
+    refuses(InputError, "no cell holds a deviation", CELLS.place, deviation)
 
 
 @for_each("code", [CELLS, SpanCode((Span(-1.0, 1.0, 0.0, 0.1), Span(-9.0, 9.0, 0.0, 0.6)), failed=0.05)])
@@ -176,8 +172,7 @@ def test_a_winners_weight_is_half_by_its_rank_and_half_even(candidates):
         assert choice_nats(rank, candidates) == pytest.approx(cost(weight), **NEAR)
     assert worst_choice_nats(candidates) == choice_nats(candidates, candidates)
     for rank in (-1, 0, candidates + 1):
-        with pytest.raises(InputError, match="a rank lies in"):
-            choice_nats(rank, candidates)
+        refuses(InputError, "a rank lies in", choice_nats, rank, candidates)
 
 
 @for_each("places", [1, 2, 9])
@@ -216,19 +211,16 @@ def test_a_factors_cell_and_weight_follow_from_its_distance(below, above):
     assert code.place(1.0) == 0
     for place in (-below - 1, above + 1):
         for asked in (code.nats, code.least):
-            with pytest.raises(InputError, match="a cell lies in"):
-                asked(place)
+            refuses(InputError, "a cell lies in", asked, place)
     assert code.place(math.exp(-edges[below + 1] + 1e-9)) == -below
-    with pytest.raises(InputError, match="no cell holds a factor"):
-        code.place(math.exp(-edges[below + 1] - 1e-9))
+    refuses(InputError, "no cell holds a factor", code.place, math.exp(-edges[below + 1] - 1e-9))
 
 
 def test_a_factor_at_an_edge_is_in_the_farther_cell():
     code = FactorCode(2, 2, first=math.log(2.0), growth=0.0)
     assert [code.place(factor) for factor in (2.0, 4.0, 8.0, 0.5, 0.25)] == [1, 2, 2, -1, -2]
     assert [FactorCode(1, 1, 0.5, 0.25).place(factor) for factor in (0.3, 3.0, 0.9)] == [-1, 1, 0]
-    with pytest.raises(InputError, match="no cell holds"):
-        code.place(0.125)
+    refuses(InputError, "no cell holds", code.place, 0.125)
 
 
 def test_more_charges_than_were_declared_cost_no_place() -> None:

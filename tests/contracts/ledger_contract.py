@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from cases import refuses
 
 from reusable_holdout.errors import LedgerError, RotatedError
 from reusable_holdout.ledger import Row, chain_problems, genesis
@@ -102,8 +103,7 @@ class LedgerContract:
         batch.append(make_row(4, batch=3, before=batch[0], kind="final", takes=0))
         append(configured, *batch)
         assert ends() == (4, 32, "final", 32, batch[0].digest)
-        with pytest.raises(LedgerError, match="continue"):
-            append(configured, make_row(5, before=batch[1])._replace(asked=31))
+        refuses(LedgerError, "continue", append, configured, make_row(5, before=batch[1])._replace(asked=31))
         now = rotate(configured, "second")
         assert tuple(now.tail()) == (0, 0, 0.0, 0, "", genesis("second"), b"", 0)
         now.close()
@@ -116,8 +116,7 @@ class LedgerContract:
         with configured.transaction() as transaction:
             transaction.append([FIRST])
             for use in uses:
-                with pytest.raises(LedgerError, match="used beside it"):
-                    use()
+                refuses(LedgerError, "used beside it", use)
         assert configured.rows() == [FIRST]
         for use in (
             lambda: transaction.find([FIRST.digest]),
@@ -183,8 +182,7 @@ class LedgerContract:
 
     def test_nothing_is_written_before_there_is_a_configuration(self, ledger):
         for write in (lambda: rotate(ledger, "second"), lambda: append(ledger, FIRST)):
-            with pytest.raises(LedgerError, match="create first"):
-                write()
+            refuses(LedgerError, "create first", write)
         assert (ledger.configurations(), ledger.rows()) == ([], [])
 
     def test_a_ledger_at_a_past_epoch_reads_it_and_writes_no_more(self, configured):
@@ -194,8 +192,7 @@ class LedgerContract:
         for old in filter(None, [configured, other]):
             for _ in range(2):  # before the new epoch has rows, and after
                 for write in (lambda old=old: append(old, SECOND), lambda old=old: rotate(old, "third")):
-                    with pytest.raises(RotatedError, match="last epoch, 2"):
-                        write()
+                    refuses(RotatedError, "last epoch, 2", write)
                 assert (old.epoch, old.rows(), old.tail().query) == (1, [FIRST], 1)
                 assert old.find(FIRST.digest) == FIRST
                 append(now, make_row(now.tail().query + 1))
@@ -213,8 +210,7 @@ class LedgerContract:
             lambda: configured.create("{}"),
             lambda: append(configured, FIRST),
         ):
-            with pytest.raises(LedgerError, match="closed"):
-                use()
+            refuses(LedgerError, "closed", use)
 
     def test_threads_take_turns(self, configured):
         def ask(_):

@@ -14,6 +14,7 @@ from reusable_holdout import verify
 from reusable_holdout.cli import main
 from reusable_holdout.demo import DemoResult, run_demo
 from reusable_holdout.demo.datasets import load_adult
+from reusable_holdout.demo.search import Step
 from reusable_holdout.errors import InputError
 from reusable_holdout.guard import released
 
@@ -26,15 +27,17 @@ def result(tmp_path_factory):
     folder, printed = tmp_path_factory.mktemp("demo"), io.StringIO()
     with contextlib.redirect_stdout(printed):
         assert main(["demo", "--out", str(folder), "--json"]) == 0
-    return DemoResult(**json.loads(printed.getvalue())), folder
+    found = json.loads(printed.getvalue())
+    steps = {name: Step(**found[name]) for name in ("plain", "guarded", "final")}
+    return DemoResult(**found | steps), folder
 
 
 @long
 def test_the_search_overfits_a_plain_holdout_and_not_the_guarded_one(result):
     found, _ = result
-    assert found.plain_reported - found.plain_fresh > 0.025
-    assert found.guarded_low <= found.guarded_fresh <= found.guarded_high
-    assert abs(found.guarded_reported - found.guarded_fresh) < 0.025
+    assert found.plain.reported - found.plain.fresh > 0.025
+    assert found.guarded.low <= found.guarded.fresh <= found.guarded.high
+    assert abs(found.guarded.reported - found.guarded.fresh) < 0.025
     assert 1 <= found.charges <= found.budget
 
 
@@ -57,8 +60,9 @@ def test_the_ledger_is_sound_and_the_picture_is_there(result):
 def test_the_table_says_what_was_found(result):
     found, _ = result
     text = str(found)
-    for number in (found.plain_reported, found.plain_fresh, found.guarded_reported, found.guarded_fresh):
-        assert f"{number:.4f}" in text
+    for step in (found.plain, found.guarded):
+        assert f"{step.reported:.4f}" in text
+        assert f"{step.fresh:.4f}" in text
     json.dumps(asdict(found))
 
 
@@ -71,7 +75,7 @@ def test_a_folder_that_cannot_be_used_is_refused(tmp_path):
 @long
 def test_its_interval_holds_for_another_seed(tmp_path):
     found = run_demo(folder=tmp_path, seed=3)
-    assert found.guarded_low <= found.guarded_fresh <= found.guarded_high
+    assert found.guarded.low <= found.guarded.fresh <= found.guarded.high
 
 
 @long

@@ -1,11 +1,10 @@
 """The example of a guarded choice: nothing halts, the final holds, and what is looked up is what was fitted."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
+from sklearn.model_selection import cross_val_predict
 
 ROOMS = ["examples/guarded_choice.py", "examples/searches"]
 
@@ -22,11 +21,8 @@ def test_searches_are_answered_and_their_finals_hold(tmp_path):
     assert text.count("halted or refused: 0 (goal 0)") == 2
 
 
-def test_predictions_of_training_rows_are_out_of_their_fold(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    from searches import candidates as models
-    from sklearn.model_selection import cross_val_predict
-
+def test_predictions_of_training_rows_are_out_of_their_fold(imported):
+    models = imported("searches.candidates")
     rows = models.load("breast cancer")
     parts = models.split(rows, train=200, holdout=200, seed=0)
     assert [len(part) for part in parts] == [200, 200, 169]
@@ -39,5 +35,3 @@ def test_predictions_of_training_rows_are_out_of_their_fold(monkeypatch):
     assert fitted.means[0] == pytest.approx(np.mean(folded == y))
     whole = tree.fit(X, y).predict(rows.X[parts.fresh])
     np.testing.assert_array_equal(fitted.predictions[0, parts.fresh], whole)
-    for name in ("searches", "searches.candidates"):
-        sys.modules.pop(name)

@@ -1,24 +1,17 @@
 """The example of an honest search: every judge is asked, and what each tells is what it should be."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 from scipy import stats
 
 ROOMS = ["examples/honest_search.py", "examples/searches"]
 
 
 @pytest.fixture
-def judges(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    from searches import judges
-
-    yield judges
-    for name in ("searches", "searches.judges", "searches.candidates"):
-        sys.modules.pop(name, None)
+def judges(imported):
+    return imported("searches.judges")
 
 
 @pytest.fixture

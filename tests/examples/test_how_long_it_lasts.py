@@ -1,23 +1,17 @@
 """The endurance example: the guard is asked for long, its intervals hold, and its simulation is exact."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 from scipy import stats
 
 long = pytest.mark.long("examples/how_long_it_lasts.py", "reusable_holdout")
 
 
 @pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    import how_long_it_lasts
-
-    yield how_long_it_lasts
-    sys.modules.pop("how_long_it_lasts")
+def example(imported):
+    return imported("how_long_it_lasts")
 
 
 @pytest.fixture(scope="module")

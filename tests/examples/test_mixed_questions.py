@@ -1,24 +1,16 @@
 """Attacks that ask by reveals, choices and finals, too: what is asked, and that a miss of any of them is a miss."""
 
-import sys
-
 import numpy as np
 import pytest
 from attacks import boosting_attack, coin_truth, flip_attack
-from examples.scripts import EXAMPLES
 from made_guards import made_guard
 
 ROWS = 1_000
 
 
 @pytest.fixture
-def mixed(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    from asking import ways
-
-    yield ways.Mixed
-    for name in ("asking", "asking.ways"):
-        sys.modules.pop(name)
+def mixed(imported):
+    return imported("asking.ways").Mixed
 
 
 def guard_of(settings, metric="accuracy"):

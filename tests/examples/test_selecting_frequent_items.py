@@ -1,24 +1,18 @@
 """The experiments of Lyu, Su and Li (2017): error rates by hand, the passes' law, the paper's order at c = 100."""
 
-import importlib
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 from scipy import stats
 
 long = pytest.mark.long("examples/selecting_frequent_items.py", "examples/frequent_items", "reusable_holdout")
 
 
 @pytest.fixture
-def frequent_items(monkeypatch):
+def frequent_items(imported):
     """Import a module of the example."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    yield lambda name: importlib.import_module(f"frequent_items.{name}")
-    for name in [name for name in sys.modules if name.startswith("frequent_items")]:
-        del sys.modules[name]
+    return lambda name: imported(f"frequent_items.{name}")
 
 
 def test_error_rates_by_hand(frequent_items):

@@ -1,22 +1,17 @@
 """What a history costs: the printed tables say what the theory's page says of them."""
 
-import sys
 from functools import partial
 
 import numpy as np
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 
 from reusable_holdout.certainty import TranscriptCode
 
 
 @pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    import what_history_costs
-
-    yield what_history_costs
-    sys.modules.pop("what_history_costs")
+def example(imported):
+    return imported("what_history_costs")
 
 
 def test_no_code_is_much_narrower_than_ours_and_none_is_wider_than_it_must_be(example, monkeypatch):

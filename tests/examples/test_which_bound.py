@@ -1,23 +1,18 @@
 """The comparison of bounds runs, and says what it found rather than what it hoped."""
 
 import math
-import sys
 
 import pandas as pd
 import pytest
-from examples.scripts import EXAMPLES, run
+from examples.scripts import run
 from long_tests import PLAN
 
 long = pytest.mark.long("examples/which_bound.py", "reusable_holdout")
 
 
 @pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    import which_bound
-
-    yield which_bound
-    sys.modules.pop("which_bound")
+def example(imported):
+    return imported("which_bound")
 
 
 @pytest.mark.long(*PLAN, "examples/which_bound.py")

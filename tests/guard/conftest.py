@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from made_guards import made_guard
+from made_guards import made_guard, right_in
 
 from reusable_holdout import ReusableHoldout
 
@@ -21,12 +21,7 @@ def labels():
 @pytest.fixture
 def scoring(labels):
     """Predictions of exactly this accuracy; `variant` gives other predictions of the same accuracy."""
-
-    def predictions(accuracy, variant=0):
-        wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
-        return np.where(wrong, 1 - labels, labels)
-
-    return predictions
+    return functools.partial(right_in, labels)
 
 
 @pytest.fixture

@@ -4,9 +4,31 @@ import json
 import signal
 import time
 
+import numpy as np
 import pytest
 
-__all__ = ["DEATHS", "DYING", "LAST_QUESTIONS", "after_a_death", "as_told", "died", "kill_after"]
+from reusable_holdout import Answer
+
+__all__ = [
+    "ASK_ON",
+    "DEATHS",
+    "DYING",
+    "LAST_QUESTIONS",
+    "after_a_death",
+    "as_told",
+    "died",
+    "kill_until_halted",
+]
+
+ASK_ON = """
+try:
+    for _ in range(int(sys.argv[-1])):
+        print(json.dumps(ask(guard, guard.queries_asked)), flush=True)
+    sys.stdin.readline()  # until it is killed, if that comes late
+except Halted as halt:
+    print(json.dumps(halt.reason), flush=True)
+"""
+"""Asks `guard`, by a function `ask`, until it halts; its last argument is the number of questions."""
 
 DYING = """
 import os, signal
@@ -42,13 +64,22 @@ DEATHS = pytest.mark.parametrize(
 )
 
 
-def kill_after(process, lines, delay):
-    """Read so many lines, wait, kill; give everything that was printed whole."""
-    printed = [line for _ in range(lines) if (line := process.stdout.readline())]
-    time.sleep(delay)
-    process.kill()
-    printed += process.communicate().splitlines(keepends=True)
-    return [json.loads(line) for line in printed if line.endswith("\n")]
+def kill_until_halted(start):
+    """Start processes that ask so many questions, and kill each at a random moment, until the charges are spent.
+
+    It gives the answers that were told, and the number of processes.
+    """
+    moments, told, rounds = np.random.default_rng(8), [], 0
+    while "charges" not in told:  # the reason of a halt
+        rounds += 1
+        lines = int(moments.integers(1, 16))
+        process = start(lines + 10)
+        printed = [line for _ in range(lines) if (line := process.stdout.readline())]
+        time.sleep(float(moments.uniform(0.0, 0.012)))
+        process.kill()
+        printed += process.communicate().splitlines(keepends=True)
+        told += [json.loads(line) for line in printed if line.endswith("\n")]
+    return [Answer(*answer) for answer in told if answer != "charges"], rounds
 
 
 def died(process):

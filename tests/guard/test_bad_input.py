@@ -1,7 +1,6 @@
 """Everything that does not fit is refused: by the right error, with words, and at no cost."""
 
 import shutil
-import sqlite3
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from cases import for_each
+from cases import for_each, refuses
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout import ReusableHoldout, verify
@@ -126,36 +125,15 @@ HALF = np.full(ROWS, 0.5)
 MATRIX = np.full((ROWS, 3), 1 / 3)
 THREE = np.resize([0, 1, 2], ROWS)
 
+# what predictions, labels and models may be is asked at length in tests/metrics and test_models.py
 PREDICTIONS = [
     Case("NaN", InputError, "NaN|among", lambda s: s.ask(but(s.good, np.nan))),
-    Case("infinite labels", InputError, "among|finite", lambda s: s.ask(but(s.good, np.inf))),
     Case("None inside", InputError, "missing", lambda s: s.ask([None, *s.good.tolist()[1:]])),
-    Case("pandas NA", InputError, "missing", lambda s: s.ask(pd.Series([pd.NA, *s.good.tolist()[1:]]))),
-    Case("masked", InputError, "masked", lambda s: s.ask(np.ma.masked_array(s.good, np.arange(ROWS) == 3))),
     Case("None", InputError, ".", lambda s: s.ask(None)),
-    Case("a number", InputError, "predict every", lambda s: s.ask(1)),
     Case("text", InputError, ".", lambda s: s.ask("yes")),
     Case("an object", InputError, ".", lambda s: s.ask(object())),
-    Case("a dictionary", InputError, ".", lambda s: s.ask({"predictions": s.good})),
-    Case("too short", InputError, r"\(2000,\)", lambda s: s.ask(s.good[:-1])),
-    Case("too long", InputError, r"\(2000,\)", lambda s: s.ask(np.append(s.good, 1))),
-    Case("empty", InputError, "at least one", lambda s: s.ask([])),
     Case("two columns", InputError, ".", lambda s: s.ask(np.stack([s.good, s.good], axis=1))),
-    Case("one row of many columns", InputError, ".", lambda s: s.ask(s.good[None])),
-    Case("ragged", InputError, r"shape \(2000,\), one for each", lambda s: s.ask([[0, 1], [0]] * 1_000)),
     Case("an unknown label", InputError, "classes 0, 1", lambda s: s.ask(but(s.good, 2, int))),
-    Case("a negative label", InputError, "classes 0, 1", lambda s: s.ask(but(s.good, -1, int))),
-    Case("a label like a float", InputError, "classes 0, 1", lambda s: s.ask(but(s.good, 0.5))),
-    Case("a huge label", InputError, "classes 0, 1", lambda s: s.ask(but(s.good, 2**62, int))),
-    Case("a label beyond 64 bits", InputError, "64-bit", lambda s: s.ask([2**70, *s.good.tolist()[1:]])),
-    Case("text labels for numbers", InputError, "text", lambda s: s.ask(s.good.astype(str))),
-    Case("mixed labels", InputError, "all", lambda s: s.ask(["1", *s.good.tolist()[1:]])),
-    Case("bytes", InputError, ".", lambda s: s.ask(s.good.astype("S1"))),
-    Case("complex", InputError, "complex", lambda s: s.ask(s.good.astype(complex))),
-    Case("dates", InputError, ".", lambda s: s.ask(s.good.astype("datetime64[s]"))),
-    Case(
-        "a frame of two columns", InputError, ".", lambda s: s.ask(pd.DataFrame({"a": s.good, "b": s.good}))
-    ),
     Case("a wide sparse matrix", InputError, ".", lambda s: s.ask(scipy.sparse.csr_matrix(s.good))),
     Case("numbers for text labels", InputError, ".", on("accuracy", THREE, y=np.array(list("abc"))[THREE])),
     Case(
@@ -165,19 +143,10 @@ PREDICTIONS = [
         on("accuracy", np.array(list("abd"))[THREE], y=np.array(list("abc"))[THREE]),
     ),
     Case("a probability above 1", InputError, r"\[0, 1\]", on("brier", but(HALF, 1.5))),
-    Case("a probability below 0", InputError, r"\[0, 1\]", on("log_loss", but(HALF, -0.1))),
-    Case("a huge probability", InputError, r"\[0, 1\]", on("brier", but(HALF, 1e308))),
-    Case("a NaN probability", InputError, "finite", on("brier", but(HALF, np.nan))),
     Case("an infinite probability", InputError, "finite", on("log_loss", but(HALF, -np.inf))),
-    Case("text probabilities", InputError, "text", on("brier", HALF.astype(str))),
-    Case("a missing class column", InputError, r"2000, 3", on("log_loss", MATRIX[:, :2], y=THREE)),
-    Case("no class columns", InputError, r"2000, 3", on("log_loss", HALF, y=THREE)),
     Case("probabilities that do not sum to 1", InputError, "sum to 1", on("brier", MATRIX * 0.9, y=THREE)),
-    Case("an infinite score", InputError, "finite", on("roc_auc", but(HALF, np.inf))),
     Case("a NaN score", InputError, "finite", on("roc_auc", but(HALF, np.nan))),
-    Case("text scores", InputError, "text", on("roc_auc", HALF.astype(str))),
     Case("a NaN value", InputError, "finite", on(mae(lower=0, upper=9), but(HALF, np.nan), y=HALF)),
-    Case("text values", InputError, "text", on(mae(lower=0, upper=9), ["1"] * ROWS, y=HALF)),
 ]
 
 PRIORS = [
@@ -195,23 +164,19 @@ PRIORS = [
 
 BATCHES = [
     Case("an empty batch", InputError, "at least one", lambda s: s.many([], [])),
-    Case("an empty matrix", InputError, ".", lambda s: s.many(np.empty((0, ROWS)), [])),
     Case("one question for a batch", InputError, "a prior must be", lambda s: s.many(s.good, [0.5])),
-    Case("a transposed batch", InputError, r"shape \(2000,\)", lambda s: s.many(np.stack([s.good] * 2, 1), [0.5])),
     Case("one bad question", InputError, r"predictions\[1\]", lambda s: s.many([s.fresh, but(s.good, 2)], [0.7, 0.7])),
-    Case("one short question", InputError, r"predictions\[1\]", lambda s: s.many([s.fresh, s.good[:5]], [0.7, 0.7])),
-    Case("a NaN in a batch", InputError, "finite", lambda s: s.many(but(s.good, np.nan)[None], [0.7])),
     Case("too few priors", InputError, r"\(2,\)", lambda s: s.many([s.fresh, s.good], [0.7])),
     Case("too many priors", InputError, r"\(1,\)", lambda s: s.many([s.fresh], [0.7, 0.7])),
     Case("one prior for all", InputError, r"\(1,\)", lambda s: s.many([s.fresh], 0.7)),
     Case("a NaN prior", InputError, "a prior must be", lambda s: s.many([s.fresh, s.good], [0.7, np.nan])),
     Case("an infinite prior", InputError, "a prior must be", lambda s: s.many([s.fresh], [np.inf])),
     Case("a prior beyond", InputError, "a prior must be", lambda s: s.many([s.fresh], [1.1])),
-    Case("text priors", InputError, "numbers", lambda s: s.many([s.fresh], ["0.7"])),
-    Case("boolean priors", InputError, "numbers", lambda s: s.many([s.fresh], [True])),
+    Case("text priors", InputError, "must be a number", lambda s: s.many([s.fresh], ["0.7"])),
+    Case("boolean priors", InputError, "must be a number", lambda s: s.many([s.fresh], [True])),
     Case("no priors", InputError, ".", lambda s: s.many([s.fresh], None)),
     Case("ragged priors", InputError, ".", lambda s: s.many([s.fresh, s.good], [[0.5], [0.5, 0.5]])),
-    Case("objects as priors", InputError, "numbers", lambda s: s.many([s.fresh], [None])),
+    Case("objects as priors", InputError, "must be a number", lambda s: s.many([s.fresh], [None])),
     Case("a huge prior", InputError, ".", lambda s: s.many([s.fresh], [10**400])),
     Case("too few names", InputError, "names", lambda s: s.many([s.fresh, s.good], [0.7] * 2, names=["a"])),
     Case("one text for names", InputError, "names", lambda s: s.many([s.fresh], [0.7], names="a")),
@@ -229,26 +194,17 @@ BATCHES = [
 
 MODELS = [
     Case("no model", InputError, "predict", model(lambda _: object())),
-    Case("None for a model", InputError, "predict", model(lambda _: None)),
-    Case("a class for a model", InputError, ".", model(lambda _: LogisticRegression)),
     Case("a model for other columns", InputError, "3 columns", model(lambda _: fitted(4))),
     Case("an unfitted model", InputError, "fitted", model(lambda _: LogisticRegression())),
     Case("no prior and no training data", InputError, "prior", model(lambda _: fitted(), prior=None)),
     Case("a text prior", InputError, "prior", model(lambda _: fitted(), prior="0.7")),
     Case("a NaN prior of a model", InputError, "prior", model(lambda _: fitted(), prior=np.nan)),
     Case("a nonsense name of a model", InputError, "name", model(lambda _: fitted(), name=3)),
-    Case("classes the guard does not know", InputError, "classes", model(lambda _: fitted(classes=("no", "yes")))),
     Case("a model for labels only", InputError, "labels only", lambda s: s.make(X=None).evaluate(fitted(), prior=0.7)),
     Case("a prior that is a word", InputError, "prior", lambda s: s.guard.evaluate(fitted(), s.X, s.y, prior="loo")),
     *(
         Case(f"cv={cv!r}", InputError, "cv must be", lambda s, cv=cv: s.guard.evaluate(fitted(), s.X, s.y, cv=cv))
         for cv in (1, 0, -3, True, "5", 2.5, None)
-    ),
-    Case(
-        "a model without probabilities",
-        InputError,
-        "predict_proba",
-        lambda s: s.of("brier", X=s.X).evaluate(type("M", (), {"predict": len})(), prior=0.5),
     ),
 ]  # fmt: skip
 
@@ -278,38 +234,13 @@ SETTINGS = [
     Case("a metric without its bounds", InputError, ".", setting(metric="mae")),
     Case("no rows", InputError, "at least 1", setting(X=None, y=[])),
     Case("no labels", InputError, ".", setting(X=None, y=None)),
-    Case("NaN labels", InputError, ".", setting(y=but(THREE, np.nan))),
-    Case("missing labels", InputError, "missing", setting(y=[None, *THREE.tolist()[1:]])),
-    Case("labels in two columns", InputError, "shape", setting(y=np.stack([THREE, THREE], 1))),
     Case("more labels than rows", InputError, "the same number of rows", setting(y=np.append(THREE, 0))),
-    Case("classes that lack one", InputError, "classes= must name", setting(y=THREE, classes=[0, 1])),
-    Case("classes of another kind", InputError, "classes=", setting(y=THREE, classes=["a", "b"])),
     *(
         Case(f"one class for {metric}", InputError, ".", lambda s, m=metric: s.of(m, y=np.zeros(ROWS, int)))
         for metric in ("balanced_accuracy", "roc_auc")
     ),
     Case("features that are objects", InputError, "numbers, dates or text", setting(X=np.zeros(ROWS, "V8"))),
 ]
-
-
-def with_text(scene):
-    path = scene.beside("text.db")
-    path.write_text("not a database, " * 200)
-    scene.make(path)
-
-
-def with_another_database(scene):
-    path = scene.beside("customers.db")
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE customers (name)")
-    connection.commit()
-    connection.close()
-    scene.make(path)
-
-
-def with_a_foreign_ledger(scene):
-    scene.make(scene.beside("foreign.db"), X=None, y=1 - scene.y)
-    scene.make(scene.beside("foreign.db"), X=None)
 
 
 def on_an_unwritable_file(scene):
@@ -343,58 +274,18 @@ def opened(scene, **changes):
     ReusableHoldout.open(**{"ledger": scene.ledger, "X": scene.X, "y": scene.y, **changes})
 
 
-def closed(ask):
-    def act(scene):
-        with scene.make(scene.ledger) as guard:
-            pass
-        ask(guard, scene)
-
-    return act
-
-
-def with_a_broken_key(text):
-    def act(scene):
-        key = scene.beside("guard.db.key")
-        kept = key.read_bytes()
-        key.write_bytes(text)
-        try:
-            opened(scene)
-        finally:
-            key.write_bytes(kept)
-
-    return act
-
-
 LEDGERS = [
-    Case("a closed guard", LedgerError, "closed", closed(lambda g, s: g.evaluate(s.fresh, prior=0.2))),
-    Case("a closed guard and a batch", LedgerError, "closed", closed(lambda g, s: g.evaluate([s.fresh], prior=[0.2]))),
-    Case("a closed guard and a model", LedgerError, "closed", closed(lambda g, _: g.evaluate(fitted(), prior=0.2))),
-    Case("a closed guard's history", LedgerError, "closed", closed(lambda g, _: g.history())),
     Case("an unwritable file", LedgerError, "check the file", on_an_unwritable_file),
     Case("a read-only file", LedgerError, "READONLY.*nothing was charged", on_a_read_only_file),
     Case("a full disk", LedgerError, "FULL.*nothing was charged", on_a_full_disk),
-    Case("a text file", LedgerError, "NOTADB", with_text),
-    Case("another database", LedgerError, "another database", with_another_database),
-    Case("a foreign ledger", LedgerMismatchError, "other data", with_a_foreign_ledger),
-    Case("a folder", LedgerError, "folder", lambda s: s.make(s.ledger.parent)),
-    Case("a missing folder", LedgerError, "folder must exist", lambda s: s.make(s.beside("none") / "guard.db")),
-    Case("a number for a ledger", LedgerError, "file or the URL", lambda s: s.make(3)),
-    Case("a database in memory", LedgerError, "ledger=None", lambda s: s.make("sqlite://")),
-    Case("opening nothing", LedgerError, "there is no ledger", lambda s: opened(s, ledger=s.beside("none"))),
-    Case("opening with other features", LedgerMismatchError, "other data", lambda s: opened(s, X=None)),
-    Case("opening with other labels", LedgerMismatchError, "other data", lambda s: opened(s, y=1 - s.y)),
     Case("opening with another metric", LedgerMismatchError, "metric is", lambda s: opened(s, metric="zero_one_loss")),
     Case("opening with another key", LedgerMismatchError, "noise key", lambda s: opened(s, key=bytes(32))),
-    Case("opening with another seed", LedgerKeyError, "seed", lambda s: opened(s, seed=1)),
     Case("a short key", InputError, "32 bytes; got 3", lambda s: opened(s, key=b"abc")),
     Case("a key of another kind", InputError, "bytes or a Path", lambda s: opened(s, key=3)),
     Case("a key and a seed", InputError, "not both", lambda s: opened(s, key=bytes(32), seed=3)),
     Case("a seed of text", InputError, "integer", lambda s: s.make(seed="three")),
     Case("a seed with a fraction", InputError, "integer", lambda s: s.make(seed=3.5)),
     Case("a path that cannot be made", LedgerError, "check the file", lambda s: s.make("/proc/guard.db")),
-    Case("bytes for a ledger", LedgerError, "file or the URL", lambda s: s.make(b"guard.db")),
-    Case("no text for a ledger", LedgerError, "file or the URL", lambda s: s.make("")),
-    Case("an unknown database", LedgerError, "postgresql", lambda s: s.make("nosuch://x")),
     Case("a folder for a key", LedgerKeyError, "restore", lambda s: s.make(s.beside("b.db"), key=s.ledger.parent)),
     Case("a key in no folder", LedgerError, "writable", lambda s: s.make(key=s.beside("none") / "key")),
     Case("a key in /proc", LedgerError, "another folder", lambda s: s.make(key=Path("/proc/guard.key"))),
@@ -402,9 +293,6 @@ LEDGERS = [
     Case("a long key", InputError, "32 bytes; got 33", lambda s: s.make(key=bytes(33))),
     Case("verifying a folder", LedgerError, "folder", lambda s: verify(s.ledger.parent)),
     Case("verifying another database's text", LedgerError, ".", lambda s: verify(s.beside("guard.db.key"))),
-    Case("a key file of nonsense", LedgerKeyError, "restore", with_a_broken_key(b"nonsense")),
-    Case("a key file of bytes", LedgerKeyError, "restore", with_a_broken_key(bytes(range(128, 160)))),
-    Case("an empty key file", LedgerKeyError, "restore", with_a_broken_key(b"")),
 ]  # fmt: skip
 
 QUESTIONS = [*PREDICTIONS, *PRIORS, *BATCHES, *MODELS]
@@ -412,10 +300,9 @@ QUESTIONS = [*PREDICTIONS, *PRIORS, *BATCHES, *MODELS]
 
 def refused(scene, case):
     before = scene.guard.history()
-    with pytest.raises(case.error, match=case.words) as caught:
-        case.act(scene)
-    assert type(caught.value) is case.error
-    assert len(str(caught.value)) > 20
+    caught = refuses(case.error, case.words, case.act, scene)
+    assert type(caught) is case.error
+    assert len(str(caught)) > 20
     with scene.make(scene.ledger) as guard:
         assert guard.queries_asked == 2
         assert guard.charges_left == before["charges_left"].iloc[-1]

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import GUARD
 from made_guards import made_guard
 from scipy import stats
@@ -37,8 +37,7 @@ def test_comparisons_and_scores_share_one_budget_and_replay(make_guard, scoring)
     first = guard.compare(*pair(scoring), prior=0.2)
     guard.evaluate(scoring(0.7, 1), prior=0.85)
     assert guard.halted
-    with pytest.raises(Halted):
-        guard.compare(*pair(scoring, variant=2), prior=0.0)
+    refuses(Halted, "", guard.compare, *pair(scoring, variant=2), prior=0.0)
     again = guard.compare(*pair(scoring), prior=0.2)
     assert again.replayed
     assert again.value == first.value
@@ -93,9 +92,8 @@ def test_a_gate_tells_what_is_worse_on_request(make_guard, ledger, scoring):
 
 def test_a_halt_before_the_reversed_question_holds_the_first_answer(make_guard, scoring):
     guard = make_guard(policy="gate", seed=1, threshold=None, queries=1, charges=1)
-    with pytest.raises(Halted) as halted:
-        guard.gate(Difference(*pair(scoring)), 0.06, tell_worse=True)
-    assert [one.outcome for one in halted.value.answers] == ["not shown"]
+    halted = refuses(Halted, "", guard.gate, Difference(*pair(scoring)), 0.06, tell_worse=True)
+    assert [one.outcome for one in halted.answers] == ["not shown"]
 
 
 def test_a_model_is_not_compared_with_itself(problem):
@@ -114,10 +112,8 @@ def test_a_gate_asks_about_the_improvement_that_is_named_and_never_about_an_esti
     model = LogisticRegression().fit(X_train, y_train)
     guard = made_guard(X_holdout, y_holdout, queries=20, charges=4, policy="gate", seed=1)
     other = DecisionTreeClassifier(max_depth=1).fit(X_train, y_train)
-    with pytest.raises(InputError, match="gates alone; nothing was asked"):
-        guard.compare(model, other, X_train, y_train)
-    with pytest.raises(InputError, match="a prior must be"):
-        guard.gate(Difference(model, other), "cross-validation")
+    refuses(InputError, "gates alone; nothing was asked", guard.compare, model, other, X_train, y_train)
+    refuses(InputError, "a prior must be", guard.gate, Difference(model, other), "cross-validation")
     assert guard.queries_asked == 0
 
 
@@ -134,8 +130,7 @@ def test_a_ledger_of_differences_verifies_whatever_tolerances_of_their_own_they_
         ask(tolerance)
     for tolerance in (1e-4, 1e-8):
         charges = guard.charges_left
-        with pytest.raises(InputError, match="at least"):
-            ask(tolerance)
+        refuses(InputError, "at least", ask, tolerance)
         assert guard.charges_left == charges
     guard.close()
     found = verify(ledger)
@@ -156,21 +151,18 @@ def test_the_plot_shows_scores_and_leaves_differences_out(make_guard, scoring):
 @for_each("metric", ["balanced_accuracy", "roc_auc", "f1"])
 def test_metrics_that_are_no_mean_over_rows_are_refused(make_guard, scoring, metric):
     guard = make_guard(metric=metric)
-    with pytest.raises(InputError, match="mean over rows"):
-        guard.compare(*pair(scoring), prior=0.0)
+    refuses(InputError, "mean over rows", guard.compare, *pair(scoring), prior=0.0)
     assert guard.queries_asked == 0
 
 
 def test_other_bad_input_is_refused(make_guard, scoring):
     guard = make_guard()
     for new, old in ((scoring(0.7)[:5], scoring(0.7)), (scoring(0.7), None), ([], [])):
-        with pytest.raises(InputError):
-            guard.compare(new, old, prior=0.0)
+        refuses(InputError, "", guard.compare, new, old, prior=0.0)
     with pytest.raises(InputError, match="must be fitted"):
         guard.compare(LogisticRegression(), LogisticRegression(), prior=0.0)
     board = make_guard(board="claims", threshold=None, charges=None, another_budget=True)
-    with pytest.raises(InputError, match="board"):
-        board.compare(*pair(scoring), prior=0.0)
+    refuses(InputError, "board", board.compare, *pair(scoring), prior=0.0)
     assert guard.queries_asked == board.queries_asked == 0
 
 
@@ -239,8 +231,7 @@ UNIT = {"family": "mean", "bounds": (0.0, 1.0)}
 )
 def test_a_spread_that_no_rows_can_have_is_refused(changes, words):
     stated = {"rows": 1_000, "queries": 100, "charges": 2, "family": "mean", "bounds": (-1.0, 1.0), **changes}
-    with pytest.raises(InputError, match=words):
-        Plan(**stated)
+    refuses(InputError, words, Plan, **stated)
     if stated["family"] == "mean":
         most = (stated["bounds"][1] - stated["bounds"][0]) / 2
         plan = Plan(**stated | {"spread": most})

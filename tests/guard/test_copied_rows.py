@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 from scipy import sparse
 from sklearn import datasets
@@ -223,5 +223,4 @@ def test_where_warnings_are_errors_its_words_are_not_withheld_and_nothing_is_wri
 
 def test_rows_that_no_digest_takes_are_refused_as_ever():
     X = np.zeros(ROWS, dtype=[("a", float), ("b", float)])
-    with pytest.raises(HoldoutError, match="must hold numbers, dates or text"):
-        made_guard(X, LABELS, **PLAN)
+    refuses(HoldoutError, "must hold numbers, dates or text", made_guard, X, LABELS, **PLAN)

@@ -1,7 +1,5 @@
 """What the digests of a holdout tell apart; that they are the same for chunks of any size is in test_large_holdouts."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from cases import for_each
+from guard.counting import Crashing
 from made_guards import made_guard
 from within_reach import ALONE
 
@@ -31,20 +32,6 @@ GUARDS = {
     "sets": ({"metric": "f1"}, np.where(RIGHT, LABELS, 1 - LABELS)),
 }
 CHARGES = {"check", "compare", "gate", "gate-compare", "guarded-gate", "guarded-compare"}
-
-
-class Crashing:
-    """A model that fails on the holdout, for it has many rows."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X):
-        if len(X) > 100:
-            raise RuntimeError(X)
-        return np.zeros(len(X), dtype=int)
-
-    def predict_proba(self, X):
-        return np.eye(2)[self.predict(X)]
 
 
 def outcomes(way, candidates):

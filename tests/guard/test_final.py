@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import refuses
 from children import Child
 from guard.counting import fragile
 from guard.forging import every_way, recompute, seal_again, sql
@@ -140,22 +141,19 @@ def test_a_part_of_a_final_replays_and_a_part_with_more_does_not(make_guard, pla
         one._replace(replayed=True),
     ]
     assert guard.final(scoring(0.6)).replayed
-    with pytest.raises(Halted):
-        guard.final([scoring(0.6), scoring(0.5)])
+    refuses(Halted, "", guard.final, [scoring(0.6), scoring(0.5)])
     assert len(guard.history()) == 2
 
 
 def test_it_is_allowed_after_the_last_charge(make_guard, place, spend, scoring):
     guard = make_guard(place)
     told = sum(answer.nats for answer in spend(guard))
-    with pytest.raises(Halted, match=r"guard\.final\(model\) still certifies"):
-        guard.evaluate(scoring(0.6), prior=0.6)
+    refuses(Halted, r"guard\.final\(model\) still certifies", guard.evaluate, scoring(0.6), prior=0.6)
     answer = guard.final(scoring(0.7))
     low, high = ends(0.7, places=places_of(3, 3), number=number_of(3), nats=told)
     assert (answer.low, answer.high) == (pytest.approx(low, abs=1 / ROWS), pytest.approx(high, abs=1 / ROWS))
     assert guard.halt_reason == "final"
-    with pytest.raises(Halted):
-        guard.final(scoring(0.6))
+    refuses(Halted, "", guard.final, scoring(0.6))
 
 
 def test_it_is_allowed_after_the_last_query(make_guard, scoring):
@@ -175,8 +173,7 @@ def test_the_next_holdout_goes_on(make_guard, ledger, labels, scoring):
     rotation = guard.rotate(None, fresh)  # a final is a halt
     answer = rotation.guard.final(fresh)
     assert (answer.value, answer.query) == (1.0, 1)
-    with pytest.raises(RotatedError):
-        guard.final(scoring(0.6))
+    refuses(RotatedError, "", guard.final, scoring(0.6))
     assert guard.history()["value"].tolist() == [0.7]
     assert verify(ledger).problems == []
     assert np.array_equal(rotation.y, labels)
@@ -197,9 +194,8 @@ def test_a_failure_of_one_does_not_take_the_others_answers(make_guard, ledger, s
 
 def test_if_every_model_of_a_final_fails_it_is_raised(make_guard, scoring):
     guard = make_guard(metric=fragile())
-    with pytest.raises(ModelError) as caught:
-        guard.final([scoring(0.9, 100), scoring(0.9, 101)])
-    assert caught.value.answers == [None, None]
+    caught = refuses(ModelError, "", guard.final, [scoring(0.9, 100), scoring(0.9, 101)])
+    assert caught.answers == [None, None]
 
 
 def test_of_several_the_best_by_its_lower_end_is_named_and_all_intervals_hold_together(
@@ -272,8 +268,7 @@ def test_a_final_that_was_killed_was_given_whole_or_not_at_all(
     died(Child(DYING + _FINAL, ledger, moment))
     assert len(guard.history()) == 2 * recorded
     if recorded:
-        with pytest.raises(Halted):
-            guard.final(scoring(0.7))
+        refuses(Halted, "", guard.final, scoring(0.7))
         assert [answer.value for answer in guard.final([labels, 1 - labels])] == [1.0, 0.0]
     else:
         assert guard.final(scoring(0.7)).value == 0.7
@@ -286,48 +281,31 @@ def test_a_handle_of_before_knows_that_it_was_given(make_guard, ledger, scoring)
     guard.final(scoring(0.7))
     with pickle.loads(handle) as other:
         assert other.halt_reason == "final"
-        with pytest.raises(Halted):
-            other.evaluate(scoring(0.6), prior=0.6)
+        refuses(Halted, "", other.evaluate, scoring(0.6), prior=0.6)
 
 
 # ---- verification
 
+# of one column alone each change is tried in test_forged_facts.py, on every released ledger
 FORGERIES = {  # of 1 (agreed), 2 (charged), 3 (revealed), 4 (chosen), 5 and 6 (the final)
-    "a reveal's other cell": "told = 'cell 4' WHERE query = 3",
     "a reveal that agrees": "told = 'agreed' WHERE query = 3",
     "a reveal that is told as a value": "told = 'value 0.7' WHERE query = 3",
-    "a reveal's cell that there is not": "told = 'cell 10' WHERE query = 3",
     "a reveal's nats": "nats = nats / 2, spent_nats = spent_nats - nats / 2 WHERE query = 3",
-    "a reveal's value": "value = value + 0.01 WHERE query = 3",
-    "a reveal's interval": "low = low + 0.001 WHERE query = 3",
-    "a reveal's unit": "threshold = threshold / 2 WHERE query = 3",
-    "a reveal that was charged": "charged = 1 WHERE query = 3",
-    "a reveal that was a check": "kind = 'check' WHERE query = 3",
-    "a reveal that was a choice": "kind = 'choose' WHERE query = 3",
-    "a reveal that was a final": "kind = 'final' WHERE query = 3",
     "a reveal that took none": "asked = asked - 1 WHERE query >= 3",
     "another winner's rank": "told = replace(told, 'rank 1', 'rank 2') WHERE query = 4",
     "a choice among more": "told = replace(told, 'of 2', 'of 3') WHERE query = 4",
     "a choice that took one": "asked = asked - 1 WHERE query >= 4",
     "a choice that took more": "asked = asked + 1 WHERE query >= 4",
     "a choice's other cell": "told = replace(told, 'cell 5', 'cell 6') WHERE query = 4",
-    "a choice that was a reveal": "kind = 'reveal' WHERE query = 4",
-    "a choice's nats": "nats = 0 WHERE query = 4",
-    "a choice's interval": "high = high - 0.001 WHERE query = 4",
-    "a final's value": "value = 0.8 WHERE query = 5",
     "a final's value and prior": "value = 0.8, prior = 0.8 WHERE query = 5",
     "what a final told": "told = 'value 0.8, weight 524288' WHERE query = 5",
     "a final that told no number": "told = 'value x, weight 524288' WHERE query = 5",
     "a final beyond the bounds": "told = 'value 1.5, weight 524288', value = 1.5, prior = 1.5 WHERE query = 5",
-    "a final's interval": "low = low + 0.001 WHERE query = 6",
-    "a final that cost": "nats = 1 WHERE query = 6",
     "a final that took a query": "asked = asked + 1 WHERE query >= 5",
-    "a final that was a reveal": "kind = 'reveal' WHERE query = 6",
     "a final that was a check": "kind = 'check', told = 'agreed' WHERE query = 6",
     "a final in two commits": "batch = 6 WHERE query = 6",
     "a final's weight": "told = replace(told, 'weight 524288', 'weight 600000') WHERE query = 5",
     "a final without a weight": "told = 'value 0.7' WHERE query = 5",
-    "a final's prior": "prior = 0.65 WHERE query = 5",
 }
 
 
@@ -349,22 +327,6 @@ def test_a_forged_row_is_found(all_kinds, name):
     sql(all_kinds, (f"UPDATE answers SET {FORGERIES[name]}",))
     seal_again(all_kinds)
     assert not verify(all_kinds).sound
-
-
-@pytest.mark.parametrize(
-    ("query", "told"),
-    [
-        (3, "cell 4"),
-        (4, "candidate 1 of 2, rank 2, cell 5"),
-        (5, "value 0.75, weight 524288"),
-        (6, "failed, weight 524288"),
-    ],
-)
-def test_a_forgery_of_what_could_have_been_is_found_with_the_expected_head_only(all_kinds, query, told):
-    head = verify(all_kinds).head
-    recompute(all_kinds, query, told=told)
-    assert verify(all_kinds).sound
-    assert not verify(all_kinds, expected_head=head).sound
 
 
 @pytest.mark.parametrize("kind", ["final", "check", "reveal", "choose", "compare"])

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 
 from reusable_holdout import Metric, ReusableHoldout, Rows, verify
@@ -173,8 +173,7 @@ def test_a_process_that_never_saw_the_guard_knows_its_groups(tmp_path):
 
 def test_the_next_rows_need_groups_too(tmp_path):
     with make(ledger=tmp_path / "guard.db") as guard:
-        with pytest.raises(InputError, match=r"pass Rows\(X, y, groups="):
-            guard.rotate(None, 1 - LABELS, early=True)
+        refuses(InputError, r"pass Rows\(X, y, groups=", guard.rotate, None, 1 - LABELS, early=True)
         fresh = guard.rotate(Rows(None, 1 - LABELS, groups=USERS // 2), early=True, allow={"vacuous"}).guard
         assert fresh.plan.rows == len(np.unique(USERS // 2))
         fresh.close()
@@ -190,16 +189,13 @@ def test_the_next_rows_need_groups_too(tmp_path):
     ],
 )
 def test_groups_that_are_none_are_refused_in_words(groups, words):
-    with pytest.raises(InputError, match=words):
-        make(groups=groups)
+    refuses(InputError, words, make, groups=groups)
 
 
 def test_metrics_and_weights_that_do_not_go_with_groups_are_refused():
     for metric in ("roc_auc", "f1", "balanced_accuracy", "recall"):
-        with pytest.raises(InputError, match="must be a mean over rows"):
-            make(metric=metric, threshold=None)
-    with pytest.raises(InputError, match="leave one of them out"):
-        make(sample_weight=np.arange(ROWS) % 3)
+        refuses(InputError, "must be a mean over rows", make, metric=metric, threshold=None)
+    refuses(InputError, "leave one of them out", make, sample_weight=np.arange(ROWS) % 3)
 
 
 def test_a_loss_of_ones_own_is_averaged_by_groups():

@@ -5,9 +5,8 @@ import functools
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
+from cases import refuses
 from guard import counting
 
 from reusable_holdout import Answer, verify
@@ -144,21 +143,6 @@ def test_asking_again_gives_the_recorded_answer_free(make_guard, place, scoring)
     assert guard.queries_asked == 2
 
 
-def test_a_replay_is_recognised_in_any_container_and_dtype(make_guard, scoring):
-    guard = make_guard()
-    predictions = scoring(0.9)
-    guard.evaluate(predictions, prior=0.5)
-    forms = [
-        *(predictions.tolist(), predictions.astype(np.uint8), predictions.astype(np.float64)),
-        *(predictions[:, None], pd.Series(predictions, index=range(5, 2_005)), pl.Series(predictions)),
-        np.repeat(predictions, 2)[::2],
-    ]
-    for form in forms:
-        assert guard.evaluate(form, prior=0.5).replayed
-    assert guard.evaluate(predictions, prior=np.float64(0.5)).replayed
-    assert guard.evaluate([predictions], prior=[0.5])[0].replayed
-
-
 def test_noise_is_the_same_for_the_same_question(place, make_guard, scoring):
     guard = make_guard(place, noise=0.01, seed=5, charges=20)
     values = {guard.evaluate(scoring(0.9), prior=0.3).value for _ in range(5)}
@@ -208,8 +192,7 @@ def test_listeners_hear_of_new_answers_only(make_guard, scoring):
     guard.evaluate(scoring(0.9), prior=0.5)
     guard.evaluate([scoring(0.9), scoring(0.6), scoring(0.6)], prior=[0.5, 0.6, 0.6])
     assert heard == [1, 2]
-    with pytest.raises(Halted):
-        guard.evaluate([scoring(0.7, k) for k in range(5)], prior=[0.85] * 5)
+    refuses(Halted, "", guard.evaluate, [scoring(0.7, k) for k in range(5)], prior=[0.85] * 5)
     assert heard == [1, 2, *range(3, guard.queries_asked + 1)]
     end()
     end()
@@ -259,15 +242,13 @@ def test_a_closed_guard_answers_nothing(make_guard, place, scoring):
         *(lambda: guard.price("final"), lambda: guard.final_width, guard.history),
         *(lambda: guard.queries_asked, lambda: guard.charges_left, lambda: guard.halted),
     ):
-        with pytest.raises(LedgerError, match="closed"):
-            ask()
+        refuses(LedgerError, "closed", ask)
 
 
 def test_the_context_manager_closes_and_lets_errors_pass(make_guard, ledger):
     with pytest.raises(ZeroDivisionError), make_guard(ledger) as guard:
         raise ZeroDivisionError
-    with pytest.raises(LedgerError):
-        guard.history()
+    refuses(LedgerError, "", guard.history)
 
 
 def test_a_copy_is_the_same_guard(make_guard):
@@ -305,8 +286,7 @@ def test_the_ledger_is_sound_after_failures_and_the_halt_they_lead_to(fragile, l
     guard = make(ledger)
     with pytest.raises(Halted) as halt:
         for k in range(10):
-            with pytest.raises(ModelError):
-                guard.evaluate(failing, prior=0.9 - k / 100)
+            refuses(ModelError, "", guard.evaluate, failing, prior=0.9 - k / 100)
     assert halt.value.reason == "charges"
     assert len(halt.value.history) == 3
     assert halt.value.history["charged"].all()
@@ -326,8 +306,7 @@ def test_a_new_question_after_the_halt_halts_whether_or_not_it_would_fail(
             lambda one=predictions: guard.evaluate(one, prior=0.5),
             lambda one=predictions: guard.evaluate([scoring(0.7), one], prior=[0.85, 0.5]),
         ):
-            with pytest.raises(Halted):
-                ask()
+            refuses(Halted, "", ask)
 
 
 # ---- found by trying to break it
@@ -354,5 +333,4 @@ def test_another_holdout_of_arrays_in_cells_is_refused(make_guard, reopen, ledge
         X[row], other[row] = np.zeros(1_500), np.zeros(1_500)
         other[row][700] = 1.0
     make_guard(ledger, X=X).close()
-    with pytest.raises(LedgerMismatchError):
-        reopen(ledger, X=other)
+    refuses(LedgerMismatchError, "", reopen, ledger, X=other)

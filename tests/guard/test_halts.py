@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from cases import refuses
 
 from reusable_holdout import verify
 from reusable_holdout.errors import Halted
@@ -39,12 +40,10 @@ def test_the_guard_halts_when_the_queries_are_asked(make_guard, place, scoring):
     for k in range(5):
         guard.evaluate(scoring(0.7, k), prior=0.7)
     assert guard.halted
-    with pytest.raises(Halted, match="all 5 declared queries are asked") as halt:
-        guard.evaluate(scoring(0.7, 5), prior=0.7)
-    assert halt.value.reason == "queries"
-    with pytest.raises(Halted) as halt:
-        guard.evaluate(list([scoring(0.7, 6)] * 2), prior=[0.7] * 2)
-    assert halt.value.reason == "queries"
+    halt = refuses(Halted, "all 5 declared queries are asked", guard.evaluate, scoring(0.7, 5), prior=0.7)
+    assert halt.reason == "queries"
+    halt = refuses(Halted, "", guard.evaluate, list([scoring(0.7, 6)] * 2), prior=[0.7] * 2)
+    assert halt.reason == "queries"
 
 
 @pytest.mark.parametrize("way", ["check", "gate"])
@@ -90,8 +89,7 @@ def test_a_batch_that_ends_with_the_last_charge_does_not_raise(make_guard, scori
 def test_a_batch_after_the_halt_halts_even_if_it_is_too_large(make_guard, spend, scoring):
     guard = make_guard(queries=4)
     spend(guard)
-    with pytest.raises(Halted):
-        guard.evaluate([scoring(0.6, k) for k in range(4)], prior=[0.6] * 4)
+    refuses(Halted, "", guard.evaluate, [scoring(0.6, k) for k in range(4)], prior=[0.6] * 4)
 
 
 def test_no_except_exception_swallows_a_halt():

@@ -5,9 +5,18 @@ import signal
 import numpy as np
 import pytest
 from children import Child
-from guard.killing import DEATHS, DYING, LAST_QUESTIONS, after_a_death, as_told, died, kill_after
+from guard.killing import (
+    ASK_ON,
+    DEATHS,
+    DYING,
+    LAST_QUESTIONS,
+    after_a_death,
+    as_told,
+    died,
+    kill_until_halted,
+)
 
-from reusable_holdout import Answer, ReusableHoldout, verify
+from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.errors import Halted
 
 ROWS, CHARGES = 10_000, 100
@@ -25,16 +34,10 @@ def guard_of(ledger, labels=np.random.default_rng(0).integers(0, 2, 10_000)):
 
 def question(number):
     return np.random.default_rng([1, number]).integers(0, 2, 10_000), 0.55 + number * 1e-5
-"""
-_ASK_ON = """
-guard = guard_of(sys.argv[1])
-try:
-    for _ in range(int(sys.argv[2])):
-        predictions, prior = question(guard.queries_asked)
-        print(json.dumps(guard.evaluate(predictions, prior=prior, name="asked")), flush=True)
-    sys.stdin.readline()  # until it is killed, if that comes late
-except Halted as halt:
-    print(json.dumps(halt.reason), flush=True)
+
+def ask(guard, number):
+    predictions, prior = question(number)
+    return guard.evaluate(predictions, prior=prior, name="asked")
 """
 
 
@@ -52,16 +55,11 @@ def child(script, *arguments):
 
 def test_a_hundred_charged_answers_survive_kill_9_at_random_moments(tmp_path, here):
     guard_of, question = here
-    ledger, moments = tmp_path / "guard.db", np.random.default_rng(8)
-    printed, rounds = [], 0
-    while not any(isinstance(answer, str) for answer in printed):  # the reason of a halt
-        rounds += 1
-        lines = int(moments.integers(1, 16))
-        process = child(_ASK_ON, ledger, lines + 10)
-        printed += kill_after(process, lines, float(moments.uniform(0.0, 0.012)))
+    ledger = tmp_path / "guard.db"
+    told, rounds = kill_until_halted(
+        lambda questions: child("guard = guard_of(sys.argv[1])" + ASK_ON, ledger, questions)
+    )
     assert rounds >= 4
-
-    told = [Answer(*answer) for answer in printed if answer != "charges"]
     with guard_of(ledger) as guard:
         history = guard.history()
         as_told(told, history, charges=CHARGES, rounds=rounds)

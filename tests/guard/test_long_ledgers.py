@@ -1,7 +1,5 @@
 """A question after thousands of others takes the database as many steps as one after a few: none reads the ledger."""
 
-from __future__ import annotations
-
 import pickle
 from itertools import count
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 from contracts.ledger_contract import append
 from ledger.test_schema import CHARGED, chained
-from made_guards import made_guard
+from made_guards import made_guard, right_in
 
 from reusable_holdout.errors import Halted
 
@@ -27,12 +25,6 @@ SETTINGS = {
 FEW, MANY = 100, 5_000
 
 
-def scored(share, variant):
-    """Predictions that are right for this share of the rows."""
-    wrong = np.roll(np.arange(ROWS) >= round(share * ROWS), variant)
-    return np.where(wrong, 1 - LABELS, LABELS)
-
-
 class Asked:
     """A guard with earlier answers, and how many steps its database takes for a question."""
 
@@ -42,7 +34,7 @@ class Asked:
         append(self.ledger, *chained(earlier, CHARGED[charged]))
 
     def predictions(self, share=0.9):
-        return scored(share, next(self._fresh))
+        return right_in(LABELS, share, next(self._fresh))
 
     def steps(self, ask):
         """Steps of one question, once everything was read that a process reads once."""
@@ -56,16 +48,16 @@ class Asked:
 
 
 def _replay(asked):
-    asked.guard.evaluate(scored(0.9, 1_999), prior=0.9)
+    asked.guard.evaluate(right_in(LABELS, 0.9, 1_999), prior=0.9)
 
 
 def _guarded(asked):
     odd = asked.guard.on(sample_weight=LABELS == 1, name="odd", allow={"vacuous"})
-    asked.guard.gate(scored(0.9, 1_997), 0.7, guardrails={odd: 0.7})
+    asked.guard.gate(right_in(LABELS, 0.9, 1_997), 0.7, guardrails={odd: 0.7})
 
 
 def _choose(asked):
-    asked.guard.choose([scored(0.9, 1_998), scored(0.8, 1_998)], [0.9, 0.8])
+    asked.guard.choose([right_in(LABELS, 0.9, 1_998), right_in(LABELS, 0.8, 1_998)], [0.9, 0.8])
 
 
 WAYS = {

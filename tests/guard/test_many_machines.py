@@ -6,10 +6,19 @@ import subprocess
 import sys
 from urllib.parse import urlsplit
 
-import numpy as np
 import pytest
+from cases import refuses
 from children import Child, fresh_workers
-from guard.killing import DEATHS, DYING, LAST_QUESTIONS, after_a_death, as_told, died, kill_after
+from guard.killing import (
+    ASK_ON,
+    DEATHS,
+    DYING,
+    LAST_QUESTIONS,
+    after_a_death,
+    as_told,
+    died,
+    kill_until_halted,
+)
 from joblib import Parallel, delayed
 from long_tests import GUARD
 from servers import PASSWORD
@@ -53,15 +62,6 @@ try:
         if number < 10:  # all ask these
             print(json.dumps(ask(guard, number)), flush=True)
         print(json.dumps(ask(guard, 100 * own + number)), flush=True)
-except Halted as halt:
-    print(json.dumps(halt.reason), flush=True)
-"""
-_ASK_ON = """
-guard = guard_of(*sys.argv[1:3])
-try:
-    for _ in range(int(sys.argv[3])):
-        print(json.dumps(ask(guard, guard.queries_asked)), flush=True)
-    sys.stdin.readline()  # until it is killed, if that comes late
 except Halted as halt:
     print(json.dumps(halt.reason), flush=True)
 """
@@ -143,24 +143,16 @@ def test_joblib_workers_share_one_budget_on_a_server(make_guard, server_url, key
 
 
 def test_charged_answers_on_a_server_survive_kill_9_at_random_moments(server_url, key, here):
-    moments = np.random.default_rng(8)
-    printed, rounds = [], 0
-    while "charges" not in printed:  # the reason of a halt
-        rounds += 1
-        lines = int(moments.integers(1, 16))
-        process = child(_ASK_ON, server_url, key, lines + 5)
-        printed += kill_after(process, lines, float(moments.uniform(0.0, 0.012)))
+    script = "guard = guard_of(*sys.argv[1:3])" + ASK_ON
+    told, rounds = kill_until_halted(lambda questions: child(script, server_url, key, questions))
     assert rounds >= 3
-
-    told = [Answer(*answer) for answer in printed if answer != "charges"]
     with here["guard_of"](server_url, key) as guard:
         history = guard.history()
         as_told(told, history, charges=CHARGES, rounds=rounds)
         for number in range(CHARGES):
             again = here["ask"](guard, number)
             assert (again.replayed, again.query) == (True, number + 1)
-        with pytest.raises(Halted):
-            here["ask"](guard, CHARGES)
+        refuses(Halted, "", here["ask"], guard, CHARGES)
     found = verify(server_url)
     assert (found.problems, found.queries, found.charges) == ([], CHARGES, CHARGES)
 
@@ -225,9 +217,8 @@ def test_a_handle_carries_no_password(guard, server_url, monkeypatch):
     assert cleaned == f"{handle.ledger}?sslmode=prefer"
     assert PASSWORD not in repr(guard)
     monkeypatch.delenv("PGPASSWORD")
-    with pytest.raises(LedgerError) as caught:
-        handle.open()
-    assert PASSWORD not in str(caught.value)
+    caught = refuses(LedgerError, "", handle.open)
+    assert PASSWORD not in str(caught)
 
 
 def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring):
@@ -243,10 +234,9 @@ def test_what_is_deployed_names_the_server_alone(guard, key, server_url, scoring
 def test_what_fails_behind_a_handle_quotes_no_password(guard):
     handle = pickle.dumps(guard) and guard._handle
     elsewhere = handle._replace(ledger=handle.ledger.rsplit("/", 1)[0] + "/nowhere")
-    with pytest.raises(LedgerError) as caught:
-        elsewhere.open()
-    assert PASSWORD not in f"{caught.value!r}"
-    assert caught.value.__cause__ is caught.value.__context__ is None
+    caught = refuses(LedgerError, "", elsewhere.open)
+    assert PASSWORD not in f"{caught!r}"
+    assert caught.__cause__ is caught.__context__ is None
 
 
 def test_a_relative_key_is_found_from_another_folder(make_guard, server_url, key, monkeypatch):
@@ -258,15 +248,13 @@ def test_a_relative_key_is_found_from_another_folder(make_guard, server_url, key
 
 
 def test_a_guard_on_a_server_needs_its_key_in_a_file_to_leave_its_process(make_guard, server_url):
-    with pytest.raises(HandleError, match="key=Path"):
-        pickle.dumps(make_guard(server_url, key=bytes(range(32))))
+    refuses(HandleError, "key=Path", pickle.dumps, make_guard(server_url, key=bytes(range(32))))
 
 
 def test_a_handle_whose_key_is_gone_is_refused(guard, key):
     blob = pickle.dumps(guard)
     key.unlink()
-    with pytest.raises(LedgerKeyError, match="must lie in"):
-        pickle.loads(blob).history()
+    refuses(LedgerKeyError, "must lie in", pickle.loads(blob).history)
 
 
 def test_a_server_whose_ledger_was_made_anew_is_not_asked_with_the_old_holdout(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import refuses
 from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
 
@@ -68,8 +69,7 @@ def test_a_batch_is_refused_whole_before_its_failures_are_charged(guard, models,
 def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
     measured = [guard.measure(model, prior=0.5, way="choose") for model in models]
     batch = GOOD | {"name": "best"} | bad
-    with pytest.raises(InputError):
-        guard.choose(batch["models"](measured), batch["priors"], name=batch["name"])
+    refuses(InputError, "", guard.choose, batch["models"](measured), batch["priors"], name=batch["name"])
     assert guard.answered == 0
 
 
@@ -88,8 +88,7 @@ def test_a_choice_is_refused_before_it_is_told(guard, models, bad):
     ],
 )
 def test_what_cannot_be_asked_says_what_must_hold(guard, models, ask, words):
-    with pytest.raises(InputError, match=words):
-        ask(guard, models[1])
+    refuses(InputError, words, ask, guard, models[1])
 
 
 @pytest.mark.parametrize("rows", ["rows.csv", 3, object(), LogisticRegression()])
@@ -105,11 +104,8 @@ def test_training_rows_that_are_no_rows_are_refused_before_anything_is_asked(gua
 
 def test_a_guard_of_labels_alone_measures_no_model_and_charges_no_failure(guard, models, data):
     labels = made_guard(None, data[1][200:], tolerance=0.2, queries=20, vacuous=True)
-    with pytest.raises(InputError, match="labels only"):
-        labels.measure(models[1], prior=0.5)
+    refuses(InputError, "labels only", labels.measure, models[1], prior=0.5)
     unmeasured = guard.measure(models[1], prior=0.5)._replace(found=None)
-    with pytest.raises(InputError, match="labels only"):
-        labels.evaluate([unmeasured], prior=[0.5])
-    with pytest.raises(InputError, match="labels only"):
-        labels.choose([unmeasured], [0.5])
+    refuses(InputError, "labels only", labels.evaluate, [unmeasured], prior=[0.5])
+    refuses(InputError, "labels only", labels.choose, [unmeasured], [0.5])
     assert labels.answered == 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 from sklearn import metrics as sk
 
@@ -117,5 +117,4 @@ def test_other_weights_are_another_question(tmp_path):
     [np.zeros(ROWS), -np.ones(ROWS), np.ones(3), [1.0, np.nan] * (ROWS // 2), "A", np.ones((ROWS, 1, 1))],
 )
 def test_weights_that_are_none_are_refused(weights):
-    with pytest.raises(InputError):
-        guard_of("accuracy", LABELS, sample_weight=weights)
+    refuses(InputError, "", guard_of, "accuracy", LABELS, sample_weight=weights)

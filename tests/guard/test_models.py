@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse
-from cases import for_each
+from cases import for_each, refuses
 from guard.counting import Crashing
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -111,8 +111,7 @@ def test_predictions_that_cannot_be_scored_are_a_failure_and_the_ledger_stays_so
             return np.full(len(X), nonsense if len(X) == 2_000 else 0)
 
     guard = make_guard(ledger, X=problem[2], y=problem[3])
-    with pytest.raises(ModelError, match="withheld"):
-        guard.evaluate(Nonsense(), prior=0.5)
+    refuses(ModelError, "withheld", guard.evaluate, Nonsense(), prior=0.5)
     assert (guard.queries_asked, int(guard.history()["charged"].sum())) == (1, 1)
     assert verify(ledger).problems == []
 
@@ -172,8 +171,7 @@ def test_a_model_that_saw_one_class_scores_the_other_with_zero(problem):
     ],
 )
 def test_what_cannot_fit_is_refused_by_what_is_public(model, response, words):
-    with pytest.raises(InputError, match=words):
-        check_model(model, np.zeros((5, 4)), response=response, classes=TWO)
+    refuses(InputError, words, check_model, model, np.zeros((5, 4)), response=response, classes=TWO)
 
 
 @for_each("wrap", [np.asarray, scipy.sparse.csr_array, list], ids=["array", "sparse", "list"])
@@ -193,8 +191,7 @@ def test_what_may_fit_is_let_through_and_not_called(wrap, said):
 
 @pytest.mark.parametrize("given", [(None, None), ([[0.0]], None), (None, [0])], ids=["none", "X", "y"])
 def test_an_unfitted_model_needs_both_features_and_labels(given):
-    with pytest.raises(InputError, match="unfitted LogisticRegression"):
-        fitted(LogisticRegression(), *given)
+    refuses(InputError, "unfitted LogisticRegression", fitted, LogisticRegression(), *given)
 
 
 # ---- the parts: training estimates
@@ -239,8 +236,7 @@ def test_a_fold_without_a_class_is_measured_with_the_guards_classes(problem):
 
 
 def test_a_model_without_parameters_needs_a_stated_prior(problem):
-    with pytest.raises(InputError, match="state a prior"):
-        estimate(Crashing(), problem[0], problem[1])
+    refuses(InputError, "state a prior", estimate, Crashing(), problem[0], problem[1])
 
 
 # ---- found while testing, not mended: strict, so that whoever mends them is told to take the mark away

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from sklearn.linear_model import LogisticRegression
 
 from reusable_holdout.errors import InputError
@@ -28,9 +28,8 @@ def frame(labels):
 
 
 def refused(words, function, *args, **kwargs):
-    with pytest.raises(InputError, match=words) as caught:
-        function(*args, **kwargs)
-    assert "PRIVATE" not in str(caught.value)
+    caught = refuses(InputError, words, function, *args, **kwargs)
+    assert "PRIVATE" not in str(caught)
 
 
 @for_each("index", INDEXES)

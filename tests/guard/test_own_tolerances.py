@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout import Metric
 from reusable_holdout.errors import InputError, ModelError
@@ -58,8 +58,7 @@ def test_another_tolerance_is_another_question_and_the_same_is_a_replay(guessing
 
 def test_a_tolerance_next_to_nothing_is_not_the_question_without_one(guessing, scoring):
     guessing.evaluate(scoring(0.7), prior=0.7)
-    with pytest.raises(InputError):
-        guessing.evaluate(scoring(0.7), prior=0.7, tolerance=1e-12)
+    refuses(InputError, "", guessing.evaluate, scoring(0.7), prior=0.7, tolerance=1e-12)
 
 
 @for_each("prior", [0.0, 0.03, 0.5, 0.7, 0.97, 1.0])
@@ -76,8 +75,7 @@ def test_a_refusal_names_a_tolerance_in_the_metrics_unit_and_hardly_a_wider_one_
     with pytest.raises(InputError, match="at least") as refused:
         guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=0.01)
     named = float(str(refused.value).split("at least ")[1].split()[0])
-    with pytest.raises(InputError, match="at least"):
-        guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=0.99 * named)
+    refuses(InputError, "at least", guard.evaluate, np.full(2_000, 70.0), prior=70.0, tolerance=0.99 * named)
     answer = guard.evaluate(np.full(2_000, 70.0), prior=70.0, tolerance=named)
     assert max(70.0 - answer.low, answer.high - 70.0) <= named * (1 + 1e-12) < 100.0
 
@@ -97,8 +95,7 @@ def test_the_tolerance_that_a_refusal_names_is_accepted(guessing, scoring):
     ],
 )
 def test_a_tolerance_that_is_none_is_refused(guessing, labels, tolerance):
-    with pytest.raises(InputError, match=r"tolerances? must be"):
-        guessing.evaluate(labels, prior=0.7, tolerance=tolerance)
+    refuses(InputError, r"tolerances? must be", guessing.evaluate, labels, prior=0.7, tolerance=tolerance)
     assert untouched(guessing)
 
 

@@ -172,13 +172,6 @@ def test_a_copy_has_the_digest_of_what_was_copied(labels, features):
         )
 
 
-def test_what_cannot_be_copied_as_it_is_but_is_an_array_to_numpy_is_taken(make_guard, labels, features):
-    whole = np.ascontiguousarray(labels, dtype=np.int64)
-    first = make_guard(X=features, y=memoryview(whole)).final(labels)
-    assert first.value > 0.9
-    assert np.array_equal(own(memoryview(whole)), whole)
-
-
 def test_what_cannot_be_copied_is_refused_in_words_without_its_own(make_guard, labels):
     class Stubborn:
         shape = (ROWS, 2)

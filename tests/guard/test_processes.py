@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from cases import refuses
 from children import Child
 from guard.counting import AGREEMENT
 from joblib import Parallel, delayed
@@ -247,22 +248,19 @@ def test_a_handle_follows_a_change_of_folder(make_guard, tmp_path, monkeypatch):
 
 
 def test_a_guard_in_memory_cannot_leave_its_process(make_guard):
-    with pytest.raises(HandleError, match="ledger="):
-        pickle.dumps(make_guard())
+    refuses(HandleError, "ledger=", pickle.dumps, make_guard())
 
 
 def test_a_guard_whose_key_is_in_no_file_cannot_leave_its_process(make_guard, ledger):
     guard = make_guard(ledger, key=bytes(range(32)))
-    with pytest.raises(HandleError, match="key=Path"):
-        pickle.dumps(guard)
+    refuses(HandleError, "key=Path", pickle.dumps, guard)
     assert not ledger.with_name("guard.db.holdout").exists()
 
 
 def test_a_metric_that_cannot_be_pickled_keeps_the_guard_in_its_process(make_guard, ledger):
     own = Metric(name="own", loss=lambda y, p: y == p, **AGREEMENT)
     guard = make_guard(ledger, metric=own)
-    with pytest.raises(HandleError, match="importable"):
-        pickle.dumps(guard)
+    refuses(HandleError, "importable", pickle.dumps, guard)
     assert [path.name for path in ledger.parent.glob("*holdout*")] == []
 
 
@@ -274,16 +272,14 @@ def test_a_holdout_that_others_can_read_is_refused(plenty, ledger):
         [sys.executable, "-c", script, blob.hex()], capture_output=True, text=True, check=False
     )
     assert "only its owner may read" in done.stderr
-    with pytest.raises(LedgerKeyError):
-        pickle.loads(blob).history()
+    refuses(LedgerKeyError, "", pickle.loads(blob).history)
 
 
 def test_a_holdout_that_another_user_wrote_is_refused(plenty, ledger, monkeypatch):
     """Reading it runs what its writer put there."""
     pickle.dumps(plenty)
     monkeypatch.setattr(os, "getuid", lambda: 12_345)
-    with pytest.raises(LedgerKeyError, match="only its owner"):
-        read_private(ledger.with_name("guard.db.holdout"))
+    refuses(LedgerKeyError, "only its owner", read_private, ledger.with_name("guard.db.holdout"))
 
 
 def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):
@@ -293,10 +289,8 @@ def test_the_parts_that_know_the_holdout_cannot_be_pickled(plenty):
         plenty._view.ways.main._noise,
         plenty._view.content,
     ):
-        with pytest.raises((HandleError, TypeError)):
-            pickle.dumps(part)
-    with pytest.raises((HandleError, TypeError)):
-        pickle.dumps(plenty._view.ways.main)
+        refuses((HandleError, TypeError), "", pickle.dumps, part)
+    refuses((HandleError, TypeError), "", pickle.dumps, plenty._view.ways.main)
 
 
 def test_a_handle_opens_again_after_its_guard_was_closed(plenty):
@@ -388,6 +382,5 @@ def test_two_guards_of_one_file_in_one_process_are_one_budget(make_guard, ledger
         answer = guards[k % 3].evaluate(scoring(0.7, k), prior=0.85)
         assert (answer.query, answer.charges_left) == (k + 1, 24 - k)
     for guard in guards:
-        with pytest.raises(Halted):
-            guard.evaluate(scoring(0.6), prior=0.6)
+        refuses(Halted, "", guard.evaluate, scoring(0.6), prior=0.6)
     assert isinstance(guards[0], ReusableHoldout)

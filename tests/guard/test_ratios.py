@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from guard.forging import rewrite
 from made_guards import made_guard
 from sklearn import metrics as sk
@@ -163,8 +163,7 @@ REFUSED = [
 
 @for_each(("call", "words"), REFUSED)
 def test_what_a_ratio_does_not_take_is_refused_in_words(call, words):
-    with pytest.raises(InputError, match=words):
-        call()
+    refuses(InputError, words, call)
 
 
 def test_it_is_asked_beside_other_metrics_of_the_rows(tmp_path):
@@ -192,8 +191,7 @@ def test_its_slices_and_gates_are_asked_like_it(tmp_path):
         assert (part.plan.rows, guard.plan.rows) == (600, 900)  # of the prevalence that was guessed
         assert not part.evaluate(PREDICTED, prior=value).charged
         assert guard.gate(PREDICTED, value - 0.1).charged
-        with pytest.raises(InputError, match="spread, your guess of"):
-            guard.on(sample_weight=~inside, spread=0.2)
+        refuses(InputError, "spread, your guess of", guard.on, sample_weight=~inside, spread=0.2)
     assert verify(tmp_path / "guard.db").sound
 
 

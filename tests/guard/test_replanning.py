@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import refuses
 from made_guards import made_guard
 
 from reusable_holdout import Question, ReusableHoldout, verify
@@ -38,16 +39,14 @@ def make(tmp_path):
 )
 def test_another_plan_is_an_epoch_of_its_own(make, tmp_path, other):
     before = make()
-    with pytest.raises(LedgerMismatchError, match=r"replan=True|pass the same"):
-        make(**other)
+    refuses(LedgerMismatchError, r"replan=True|pass the same", make, **other)
     after = make(**other, replan=True)
     assert after.epoch == 2
     assert after.queries_asked == 0
     assert all(getattr(after.plan, name) == value for name, value in other.items() if name in PLAN)
     ask = after.gate if other.get("gates") else lambda one, prior: after.evaluate(one, prior=prior)
     assert ask(LABELS, 0.9).query == 1
-    with pytest.raises(RotatedError, match="given another plan"):
-        before.evaluate(LABELS, prior=1.0)
+    refuses(RotatedError, "given another plan", before.evaluate, LABELS, prior=1.0)
     found = verify(tmp_path / "guard.db")
     assert found.sound
     assert found.queries == 1
@@ -72,8 +71,7 @@ def test_after_the_first_question_it_is_refused_and_the_guard_goes_on(make):
 
 def test_a_view_that_was_opened_is_something_that_was_told(make):
     make().on("zero_one_loss")
-    with pytest.raises(LedgerMismatchError, match="queries answered: 1"):
-        make(tolerance=0.06, replan=True)
+    refuses(LedgerMismatchError, "queries answered: 1", make, tolerance=0.06, replan=True)
 
 
 def test_class_counts_that_were_told_are_told_again_but_in_no_other_way(make):
@@ -121,8 +119,7 @@ def test_what_was_measured_before_is_no_answer_afterwards(tmp_path, how, kind):
         after = made_guard(X, LABELS, metric="zero_one_loss", replan=True, **settings)
     else:
         after = before.rotate(X[::-1].copy(), 1 - LABELS[::-1], early=True).guard
-    with pytest.raises(InputError, match="must come from this guard's measure"):
-        after.ask([Question(kind, [measured], [0.5])])
+    refuses(InputError, "must come from this guard's measure", after.ask, [Question(kind, [measured], [0.5])])
     assert after.queries_asked == 0
 
 
@@ -145,18 +142,15 @@ def test_a_released_holdout_that_comes_back_is_found_though_nothing_was_asked_of
 
 def test_other_rows_or_another_key_are_refused_as_ever(make):
     make()
-    with pytest.raises(LedgerMismatchError, match="it belongs to other data"):
-        make(1 - LABELS, tolerance=0.06, replan=True)
-    with pytest.raises(LedgerMismatchError, match="noise key"):
-        make(key=bytes(32), tolerance=0.06, replan=True)
+    refuses(LedgerMismatchError, "it belongs to other data", make, 1 - LABELS, tolerance=0.06, replan=True)
+    refuses(LedgerMismatchError, "noise key", make, key=bytes(32), tolerance=0.06, replan=True)
     assert make().epoch == 1
 
 
 def test_a_guard_that_was_sent_elsewhere_is_refused_there(make):
     sent = pickle.dumps(make())
     after = make(tolerance=0.06, replan=True)
-    with pytest.raises(RotatedError, match="given another plan"):
-        pickle.loads(sent).evaluate(LABELS, prior=1.0)
+    refuses(RotatedError, "given another plan", pickle.loads(sent).evaluate, LABELS, prior=1.0)
     assert pickle.loads(pickle.dumps(after)).evaluate(LABELS, prior=1.0).query == 1
 
 
@@ -166,8 +160,7 @@ def test_the_witness_sees_it_and_an_older_copy_is_refused(make, tmp_path):
     shutil.copy(tmp_path / "guard.db", tmp_path / "older.db")
     make(tolerance=0.06, replan=True, **watched).close()
     shutil.copy(tmp_path / "older.db", tmp_path / "guard.db")
-    with pytest.raises(RolledBackError):
-        make(**watched)
+    refuses(RolledBackError, "", make, **watched)
 
 
 def test_the_budget_is_the_rows_only_one_and_stays_marked_where_it_is_not(make, tmp_path, monkeypatch):
@@ -187,8 +180,7 @@ def test_rows_are_known_again_when_the_guard_is_rotated(tmp_path):
     made_guard(X[:4_000], y[:4_000], tolerance=0.1, **settings)
     guard = made_guard(X[:4_000], y[:4_000], tolerance=0.2, replan=True, **settings)
     guard.evaluate(y[:4_000], prior=1.0)
-    with pytest.raises(ValueError, match="rows"):
-        guard.rotate(X[2_000:6_000], y[2_000:6_000], early=True)
+    refuses(ValueError, "rows", guard.rotate, X[2_000:6_000], y[2_000:6_000], early=True)
     assert guard.rotate(X[4_000:], y[4_000:], early=True).guard.epoch == 3
     assert verify(tmp_path / "guard.db").sound
 
@@ -209,6 +201,5 @@ def test_of_several_at_once_the_last_one_answers(make, tmp_path):
     assert last.evaluate(LABELS, prior=1.0).query == 1
     for guard in guards:
         if guard is not last:
-            with pytest.raises(RotatedError):
-                guard.evaluate(LABELS, prior=1.0)
+            refuses(RotatedError, "", guard.evaluate, LABELS, prior=1.0)
     assert verify(tmp_path / "guard.db").sound

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+from cases import refuses
 from guard.counting import Crashing
 from made_guards import made_guard
 from reusable_holdout_sklearn import GuardedSearchCV, guarded_cross_validate
@@ -77,8 +78,7 @@ def test_the_outcome_is_that_of_a_model_that_fails(guard_of, way):
 
 def test_a_gate_tells_such_a_failure_and_goes_on(guard_of):
     guard = guard_of(policy="gate")
-    with pytest.raises(ModelError, match="took one charge"):
-        guard.gate(MODEL, 0.6, X_train=OVER)
+    refuses(ModelError, "took one charge", guard.gate, MODEL, 0.6, X_train=OVER)
     assert guard.gate(MODEL, 0.61, X_train=TRAIN).charged
 
 
@@ -106,9 +106,8 @@ def test_a_halt_among_models_carries_all_that_were_answered(guard_of, policy):
     priors = [0.5, 0.51, 0.52] if policy == "gate" else [0.99, 0.05, 0.5]
     way = "gate" if policy == "gate" else "evaluate"
     models = [guard.measure(copy.copy(MODEL), prior=prior, way=way) for prior in priors]
-    with pytest.raises(Halted) as halted:
-        guard.ask([Question(way, models, priors, name=["a", "b", "c"])])
-    assert len(halted.value.answers) == guard.answered > 0
+    halted = refuses(Halted, "", guard.ask, [Question(way, models, priors, name=["a", "b", "c"])])
+    assert len(halted.answers) == guard.answered > 0
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -121,8 +120,7 @@ def test_a_gate_with_guardrails_fails_too(guard_of, paired):
     )
     limits = {rail: 0.5 if paired else 1.0}
     for subject, X_train in ((good, OVER), (failing, None)):
-        with pytest.raises(ModelError, match="took one charge"):
-            guard.gate(subject, least, X_train=X_train, guardrails=limits)
+        refuses(ModelError, "took one charge", guard.gate, subject, least, X_train=X_train, guardrails=limits)
     told = guard.history()["told"].tolist()[-2:]
     assert told[0] == told[1]
     assert told[0].startswith("failed with")
@@ -166,8 +164,7 @@ def test_a_table_of_other_columns_holds_no_rows(guard_of):
 )
 def test_training_rows_in_every_form_are_compared(guard_of, form):
     guard = guard_of(X=pd.DataFrame(HELD, columns=NAMES))
-    with pytest.raises(ModelError):
-        guard.evaluate(MODEL, form(OVER), Y_TRAIN, prior=0.6)
+    refuses(ModelError, "", guard.evaluate, MODEL, form(OVER), Y_TRAIN, prior=0.6)
     assert guard.evaluate(MODEL, form(TRAIN), Y_TRAIN, prior=0.61).query == 2
 
 
@@ -176,17 +173,14 @@ def test_rows_of_a_holdout_in_files_are_compared(guard_of, tmp_path):
     frame = pd.DataFrame(HELD, columns=NAMES).assign(y=Y)
     frame.to_parquet(tmp_path / "held.parquet", row_group_size=300)
     guard = guard_of(X=ParquetRows(tmp_path / "held.parquet"), y="y")
-    with pytest.raises(ModelError):
-        guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
+    refuses(ModelError, "", guard.evaluate, MODEL, OVER, Y_TRAIN, prior=0.6)
 
 
 def test_what_was_answered_is_told_again_whatever_the_training_rows(guard_of):
     guard = guard_of()
-    with pytest.raises(ModelError) as first:
-        guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
-    with pytest.raises(ModelError) as again:
-        guard.evaluate(MODEL, TRAIN, Y_TRAIN, prior=0.6)
-    assert str(first.value) == str(again.value)
+    first = refuses(ModelError, "", guard.evaluate, MODEL, OVER, Y_TRAIN, prior=0.6)
+    again = refuses(ModelError, "", guard.evaluate, MODEL, TRAIN, Y_TRAIN, prior=0.6)
+    assert str(first) == str(again)
     answer = guard.evaluate(MODEL, prior=0.7)
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.7) == answer._replace(replayed=True)
     assert guard.queries_asked == 2
@@ -199,8 +193,7 @@ def test_rows_are_read_for_no_replay_and_after_no_halt(guard_of, monkeypatch):
         type(guard._view.holdout), "row_set", property(lambda _: pytest.fail("they were read"))
     )
     assert guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.7).replayed
-    with pytest.raises(Halted):
-        guard.evaluate(MODEL, OVER, Y_TRAIN, prior=0.6)
+    refuses(Halted, "", guard.evaluate, MODEL, OVER, Y_TRAIN, prior=0.6)
 
 
 def test_a_loop_with_one_table_numbers_it_once(guard_of, monkeypatch):
@@ -234,9 +227,8 @@ def test_how_many_rows_agree_is_told_nowhere(guard_of, ledger, capfd):
     for place, count in enumerate((90, 100)):
         guard = guard_of(ledger.with_name(f"{place}.db"))
         X_train = np.r_[TRAIN[:-count], HELD[:count]]
-        with pytest.raises(ModelError) as failed:
-            guard.evaluate(MODEL, X_train, Y_TRAIN, prior=0.6)
-        error = failed.value
+        failed = refuses(ModelError, "", guard.evaluate, MODEL, X_train, Y_TRAIN, prior=0.6)
+        error = failed
         names = [local for frame, _ in traceback.walk_tb(error.__traceback__) for local in frame.f_locals]
         assert not {"rows", "own", "holdout", "last"} & set(names)
         assert (error.__cause__, error.__context__) == (None, None)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from made_guards import made_guard
 
 from reusable_holdout import KeptLessWarning, ReusableHoldout
@@ -60,8 +60,7 @@ def test_the_range_is_that_of_the_metric():
 
 @for_each("gates", [False, True])
 def test_plans_for_gates_are_refused_too(gates):
-    with pytest.raises(PlanError, match=REFUSED):
-        made_guard(None, FEW, gates=gates, **SAYS)
+    refuses(PlanError, REFUSED, made_guard, None, FEW, gates=gates, **SAYS)
     made_guard(None, FEW, gates=gates, vacuous=True, **SAYS).close()
 
 
@@ -89,8 +88,7 @@ def test_a_guard_that_is_resumed_is_not_refused_and_its_ledger_says_that_its_own
 def test_a_rotation_that_says_nothing_is_refused_and_releases_nothing(tmp_path):
     fresh = 1 - FEW
     with made_guard(None, SOME, ledger=tmp_path / "guard.db", **SAYS) as guard:
-        with pytest.raises(PlanError, match=REFUSED):
-            guard.rotate(None, fresh, charges=3, early=True)
+        refuses(PlanError, REFUSED, guard.rotate, None, fresh, charges=3, early=True)
         assert guard.epoch == 1
         assert not guard.evaluate(SOME, prior=1.0).charged
         rotated = guard.rotate(None, fresh, charges=3, early=True, allow={"vacuous"}).guard
@@ -134,10 +132,9 @@ def labels_of(positives):
 def test_what_refuses_another_metric_owes_nothing_to_the_class_counts(asked):
     def words(positives):
         with made_guard(None, labels_of(positives), **ASKED) as guard:
-            with pytest.raises(PlanError) as refused:
-                guard.on(**asked)
+            refused = refuses(PlanError, "", guard.on, **asked)
             assert len(guard.history()) == 0
-            return str(refused.value), refused.value.nearest
+            return str(refused), refused.nearest
 
     assert words(1_100) == words(2_500) == words(150)
 

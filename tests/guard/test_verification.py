@@ -9,7 +9,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from guard.counting import Crashing
 from guard.forging import all_rows, every_way, recompute, seal_again, sql
 from made_guards import made_guard
@@ -39,8 +39,7 @@ def copied(tmp_path, original, make_guard, scoring):
             guard.evaluate(scoring(0.9), prior=0.75, name="second")
             asked, priors = [scoring(0.7, k) for k in range(1, 8)], [0.7, 0.85, 0.7, 0.68, 0.55, 0.7, 0.7]
             guard.evaluate(list(asked), prior=priors, name=[str(k) for k in range(7)])
-            with pytest.raises(ModelError):
-                guard.evaluate(Crashing(), prior=0.5)
+            refuses(ModelError, "", guard.evaluate, Crashing(), prior=0.5)
             guard.evaluate(scoring(0.72), prior=0.7, name="last")
     numbers = itertools.count()
     return lambda: shutil.copy(original, tmp_path / f"copy-{next(numbers)}.db")
@@ -68,9 +67,8 @@ def tampered(ledger):
         return True
     assert found.sound == (not found.problems)
     if not found.sound:
-        with pytest.raises(TamperedLedgerError) as caught:
-            found.check()
-        assert caught.value.problems == found.problems
+        caught = refuses(TamperedLedgerError, "", found.check)
+        assert caught.problems == found.problems
     return not found.sound
 
 
@@ -194,22 +192,6 @@ def test_tampering_is_found(copied, name):
     assert tampered(ledger)
 
 
-@for_each("part", ["plan", "metric", "holdout", "key", "asks"])
-def test_a_changed_configuration_is_found(copied, part):
-    ledger = copied()
-    configuration = json.loads(all_rows(ledger)[0])
-    if part == "plan":
-        configuration["plan"]["charges"] += 1
-    elif part == "asks":
-        configuration["plan"]["asks"] = "gates"
-    elif part == "metric":
-        configuration["metric"]["name"] = "zero_one_loss"
-    else:
-        configuration[part] += "0"
-    sql(ledger, ("UPDATE configuration SET text = ?", json.dumps(configuration)))
-    assert tampered(ledger)
-
-
 def test_a_changed_empty_ledger_is_found_by_its_expected_head(make_guard, tmp_path):
     ledger = tmp_path / "guard.db"
     make_guard(ledger).close()
@@ -284,8 +266,7 @@ def test_an_answer_after_the_last_charge_is_found(endless, tmp_path, scoring, na
     after = range(4, found.queries + 1)
     assert found.problems == [f"query {query} was answered after the guard had to halt" for query in after]
     assert found.queries > 3
-    with pytest.raises(TamperedLedgerError):
-        found.check()
+    refuses(TamperedLedgerError, "", found.check)
 
 
 def test_answers_of_one_batch_after_the_last_charge_in_it_are_found(endless, tmp_path, scoring):
@@ -355,42 +336,24 @@ def test_a_head_that_never_was_is_not_found(copied, head):
 
 # ---- a forger who seals again
 
+# of one column alone each change is tried in test_forged_facts.py, on every released ledger
 FORGERIES = {  # of rows 2 (charged), 4 (charged in a batch), 5 (agreed in a batch), 10 (failed) and 11 (agreed)
-    "the low end of a charged answer": "low = low + 0.001 WHERE query = 2",
-    "the high end of a charged answer": "high = high - 0.001 WHERE query = 4",
-    "the low end of an agreed answer": "low = low + 0.001 WHERE query = 5",
     "the high end of an agreed answer": "high = high - 1e-6 WHERE query = 11",
     "the interval of a failure": "low = 0.4, high = 0.6 WHERE query = 10",
-    "the value of an agreed answer": "value = value + 0.001 WHERE query = 5",
     "the value and prior of an agreed answer": "value = value + 0.01, prior = prior + 0.01 WHERE query = 11",
-    "the value of a charged answer": "value = value + 0.05 WHERE query = 2",
     "the value of a failure": "value = 0.5 WHERE query = 10",
-    "the prior of a charged answer": "prior = 0.5 WHERE query = 2",
-    "the threshold": "threshold = threshold - 0.01 WHERE query = 11",
-    "a charge that is denied": "charged = 0 WHERE query = 2",
     "a charge that is denied throughout": "charged = 0, nats = 0, value = prior, charges = 0, spent_nats = 0 "
     "WHERE query = 2",
-    "a charge that is made up": "charged = 1 WHERE query = 11",
-    "a charge of two": "charged = 2 WHERE query = 2",
-    "a charge of minus one": "charged = -1 WHERE query = 2",
-    "nats that are denied": "nats = 0 WHERE query = 2",
-    "nats of an agreed answer": "nats = 1 WHERE query = 5",
     "the sum of charges": "charges = charges - 1 WHERE query > 2",
     "the sum of nats": "spent_nats = spent_nats - 1 WHERE query > 2",
-    "another cell": "told = 'cell 2' WHERE query = 2",
     "a cell that there is not": "told = 'cell 6' WHERE query = 2",
     "no cell": "told = 'cell' WHERE query = 2",
     "a failure that is told as a cell": "told = 'cell 0' WHERE query = 10",
     "a charge that is told as agreement": "told = 'agreed' WHERE query = 4",
     "agreement that is told as a cell": "told = 'cell 3' WHERE query = 5",
-    "a charge that was asked in another way": "kind = 'reveal' WHERE query = 2",
-    "agreement that was asked in another way": "kind = 'compare' WHERE query = 11",
-    "a way to ask of another policy": "kind = 'gate' WHERE query = 11",
     "a way to ask that there is not": "kind = 'look' WHERE query = 11",
     "queries that are denied": "asked = asked - 1 WHERE query > 2",
     "a query that took two": "asked = asked + 1 WHERE query = 11",
-    "a charged value above the bounds": "value = 2.0 WHERE query = 2",
-    "a charged value below the bounds": "value = -0.5 WHERE query = 2",
     "a charged value beside the middle of its cell": "value = value + 1e-6 WHERE query = 2",
     "a batch that was none": "batch = 10 WHERE query = 11",
     "a batch that is denied": "batch = query WHERE query BETWEEN 3 AND 9",
@@ -404,28 +367,6 @@ def test_a_forgery_with_new_seals_is_found_by_recomputing(copied, name):
     sql(ledger, (f"UPDATE answers SET {FORGERIES[name]}",))
     seal_again(ledger)
     assert tampered(ledger)
-
-
-@for_each(
-    ("part", "value"),
-    [("charges", 3), ("queries", 10), ("queries", 400), ("confidence", 0.9), ("rows", 20_000)],
-)
-def test_another_plan_with_new_seals_is_found_by_recomputing(copied, part, value):
-    ledger = copied()
-    configuration = json.loads(all_rows(ledger)[0])
-    assert part in configuration["plan"]
-    configuration["plan"][part] = value
-    sql(ledger, ("UPDATE configuration SET text = ?", json.dumps(configuration)))
-    seal_again(ledger)
-    assert tampered(ledger)
-
-
-def test_a_consistent_forgery_is_found_with_the_expected_head_only(ledger):
-    head = verify(ledger).head
-    sql(ledger, ("UPDATE answers SET name = 'another' WHERE query = 1",))
-    seal_again(ledger)
-    assert verify(ledger).sound  # nothing in it contradicts itself
-    assert not verify(ledger, expected_head=head).sound
 
 
 @pytest.mark.parametrize(("query", "changes"), [(2, {"told": "cell 3"}), (11, {"prior": 0.71})], ids=str)
@@ -450,10 +391,8 @@ def test_many_problems_are_told_in_few_words(make_guard, tmp_path, scoring):
 @pytest.mark.parametrize("content", ["", "nonsense " * 1_000])
 def test_what_is_no_ledger_cannot_be_verified(tmp_path, content):
     (tmp_path / "guard.db").write_text(content)
-    with pytest.raises(LedgerError):
-        verify(tmp_path / "guard.db")
-    with pytest.raises(LedgerError, match="there is no ledger"):
-        verify(tmp_path / "none.db")
+    refuses(LedgerError, "", verify, tmp_path / "guard.db")
+    refuses(LedgerError, "there is no ledger", verify, tmp_path / "none.db")
     assert not (tmp_path / "none.db").exists()
 
 

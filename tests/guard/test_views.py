@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from guard.forging import rewrite
 from made_guards import made_guard
 from sklearn.linear_model import LogisticRegression
@@ -65,15 +65,12 @@ def test_a_halt_is_one_of_all_metrics_and_a_final_ends_them_all(guard):
     women = guard.on(sample_weight=GROUP)
     for seed in range(4):
         assert women.evaluate(predictions(0.4, seed), prior=0.9).charged
-    with pytest.raises(Halted) as halt:
-        guard.evaluate(predictions(0.8), prior=0.8)
-    assert halt.value.reason == "charges"
+    halt = refuses(Halted, "", guard.evaluate, predictions(0.8), prior=0.8)
+    assert halt.reason == "charges"
     assert women.final(predictions(0.8)).way == "final"
-    with pytest.raises(Halted) as halt:
-        guard.final(predictions(0.8))
-    assert halt.value.reason == "final"
-    with pytest.raises(Halted):
-        guard.on("roc_auc")
+    halt = refuses(Halted, "", guard.final, predictions(0.8))
+    assert halt.reason == "final"
+    refuses(Halted, "", guard.on, "roc_auc")
 
 
 def test_widths_of_one_metric_do_not_depend_on_how_many_others_there_are():
@@ -163,19 +160,16 @@ def test_a_metric_of_the_rows_is_pickled_as_a_handle_of_its_own(tmp_path):
 
 
 def test_a_tolerance_that_cannot_be_kept_is_refused_and_the_one_that_can_is_named(guard):
-    with pytest.raises(PlanError) as refused:
-        guard.on(sample_weight=GROUP, tolerance=0.01)
-    kept = guard.on(sample_weight=GROUP, tolerance=refused.value.nearest["tolerance"])
-    assert kept.plan.tolerance == refused.value.nearest["tolerance"]
+    refused = refuses(PlanError, "", guard.on, sample_weight=GROUP, tolerance=0.01)
+    kept = guard.on(sample_weight=GROUP, tolerance=refused.nearest["tolerance"])
+    assert kept.plan.tolerance == refused.nearest["tolerance"]
 
 
 def test_rows_are_rotated_by_the_guard_that_was_made_with_them(guard):
     women = guard.on(sample_weight=GROUP)
-    with pytest.raises(InputError, match="by the guard that was made with them"):
-        women.rotate(None, LABELS[::-1], early=True)
+    refuses(InputError, "by the guard that was made with them", women.rotate, None, LABELS[::-1], early=True)
     guard.rotate(None, 1 - LABELS, early=True)
-    with pytest.raises(RotatedError):
-        women.evaluate(predictions(0.87), prior=0.87)
+    refuses(RotatedError, "", women.evaluate, predictions(0.87), prior=0.87)
 
 
 # ---- class counts
@@ -238,8 +232,7 @@ def test_a_metric_that_rests_on_no_counts_tells_and_pays_nothing():
 
 def test_counts_that_could_break_a_promise_are_refused_before_they_are_read():
     made = made_guard(None, LABELS, queries=100, charges=4, reveals=0, estimate=0.87, seed=0)
-    with pytest.raises(InputError, match=r"telling class counts can cost 4\.8 nats"):
-        made.on("recall")
+    refuses(InputError, r"telling class counts can cost 4\.8 nats", made.on, "recall")
     assert len(made.history()) == 0
     assert made.on(sample_weight=GROUP).view == 1  # which tells nothing
 
@@ -382,8 +375,7 @@ def test_a_final_of_several_metrics_shares_its_part_and_is_of_each(guard, tmp_pa
     low, _ = certificate.around(answers[0].value - slack, answers[0].value + slack, length=length, share=0.5)
     assert answers[0].low == pytest.approx(low, abs=1e-12)
     assert verify(tmp_path / "guard.db").problems == []
-    with pytest.raises(Halted):
-        women.final(predictions(0.8))
+    refuses(Halted, "", women.final, predictions(0.8))
 
 
 def test_a_final_of_models_by_several_metrics_goes_metric_by_metric():
@@ -396,7 +388,5 @@ def test_a_final_of_models_by_several_metrics_goes_metric_by_metric():
     answers = made.final(models, also=[auc])
     assert made.history()["metric"].tolist()[-4:] == ["accuracy", "accuracy", "roc_auc", "roc_auc"]
     assert [made.final(models[0]).value, made.final(models[1]).value] == [one.value for one in answers[:2]]
-    with pytest.raises(InputError, match="also= must be a list"):
-        made.final(models, also=auc)
-    with pytest.raises(InputError, match="a view must be another metric"):
-        made.final(models, also=["roc_auc"])
+    refuses(InputError, "also= must be a list", made.final, models, also=auc)
+    refuses(InputError, "a view must be another metric", made.final, models, also=["roc_auc"])

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from guard.counting import Crashing
 from guard.forging import all_rows, seal_again, sql
 from joblib import Parallel, delayed
@@ -52,8 +52,7 @@ def ask_much(guard, way, scoring):
     with contextlib.suppress(Halted):
         for k, score in enumerate((0.5, 0.55, 0.72, 0.6)):
             ask(guard, way, scoring(score, k), 0.6, name=str(k))
-        with pytest.raises(ModelError):
-            ask(guard, way, Crashing(), 0.7)
+        refuses(ModelError, "", ask, guard, way, Crashing(), 0.7)
         asked = [scoring(score, 20 + k) for k, score in enumerate((0.7, 0.81, 0.6, 0.9, 0.88, 0.95))]
         ask(guard, way, asked, [0.75] * 6)
         ask(guard, way, scoring(0.97), 0.7)
@@ -98,8 +97,7 @@ def test_a_gate_tells_one_bit(make, scoring):
 
 
 def test_a_gate_by_the_score_alone_takes_no_tolerance_of_a_question(gate, scoring):
-    with pytest.raises(InputError, match="a question's own tolerance"):
-        gate.gate(scoring(0.7), 0.7, tolerance=0.1)
+    refuses(InputError, "a question's own tolerance", gate.gate, scoring(0.7), 0.7, tolerance=0.1)
     assert untouched(gate)
 
 
@@ -110,8 +108,7 @@ def test_a_prior_must_be_stated(make, labels):
     for way in ("check", "claim"):
         guard = make(way, another_budget=True)
         for subject in (labels, [labels, 1 - labels]):
-            with pytest.raises(InputError, match="a prior must be stated"):
-                guard.evaluate(subject)
+            refuses(InputError, "a prior must be stated", guard.evaluate, subject)
         assert untouched(guard)
 
 
@@ -128,16 +125,13 @@ def test_series_belong_to_a_board(make, labels, way):
 
 @for_each("board", ["", "Claims", "ladder", 3])
 def test_a_board_that_does_not_exist_is_refused(make_guard, board):
-    with pytest.raises(InputError, match='board must be "claims"'):
-        make_guard(board=board)
-    with pytest.raises(InputError, match="tolerance"):
-        make_guard(**BOARD | {"charges": None, "tolerance": 0.1})
+    refuses(InputError, 'board must be "claims"', make_guard, board=board)
+    refuses(InputError, "tolerance", make_guard, **BOARD | {"charges": None, "tolerance": 0.1})
 
 
 def test_a_plan_for_other_ways_is_another_budget(make_guard, ledger):
     make_guard(ledger, gates=True, threshold=None).close()
-    with pytest.raises(LedgerMismatchError, match="cannot be changed"):
-        make_guard(ledger, threshold=None)
+    refuses(LedgerMismatchError, "cannot be changed", make_guard, ledger, threshold=None)
 
 
 # ---- what all ways share
@@ -174,20 +168,9 @@ def test_a_batch_decides_as_single_questions_do(make, labels, way, noise):
 @for_each("way", ["check", "gate"])
 def test_it_halts_when_the_queries_are_asked_and_replays_stay_free(make, scoring, way):
     guard = make(way, queries=3, charges=3)
-    with pytest.raises(BudgetError, match="3 left of 3"):
-        ask(guard, way, [scoring(0.05, k) for k in range(4)], [0.7] * 4)
+    refuses(BudgetError, "3 left of 3", ask, guard, way, [scoring(0.05, k) for k in range(4)], [0.7] * 4)
     answers = [ask(guard, way, scoring(0.05, k), 0.06) for k in (0, 0, 0)]
     assert [answer.replayed for answer in answers] == [False, True, True]
-
-
-@for_each("way", ["check", "gate"])
-def test_it_halts_when_the_charges_are_spent(make, scoring, way):
-    guard = make(way, charges=1)
-    ask(guard, way, scoring(0.9), 0.7)
-    assert guard.halt_reason == "charges"
-    with pytest.raises(Halted, match=r"the only charge is spent \(on query 1\)"):
-        ask(guard, way, scoring(0.6), 0.7)
-    assert ask(guard, way, scoring(0.9), 0.7).replayed
 
 
 @for_each("way", [*WAYS, "reveal", "choose", "final", "compare"])
@@ -250,19 +233,6 @@ def test_a_ledger_of_tolerances_is_sound(make_guard, ledger, scoring, tolerance)
         guard.evaluate(scoring(score, k), prior=0.7, tolerance=tolerance)
     guard.evaluate([scoring(0.6, 7), scoring(0.5, 8)], prior=[0.7, 0.7], tolerance=[0.15, 0.2])
     assert verify(ledger).problems == []
-
-
-@pytest.mark.parametrize(
-    "forged", ["value = 0.61", "high = 0.9", "prior = 0.65", "nats = 0.0", "charged = 0"]
-)
-def test_a_forged_yes_of_a_gate_is_found(make, ledger, scoring, forged):
-    with make("gate", ledger) as guard:
-        guard.gate(scoring(0.75), 0.6)
-    seal_again(ledger)
-    assert verify(ledger).problems == []
-    sql(ledger, (f"UPDATE answers SET {forged} WHERE query = 1",))
-    seal_again(ledger)
-    assert verify(ledger).problems
 
 
 @pytest.mark.parametrize("way", WAYS)

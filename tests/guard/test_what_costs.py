@@ -5,7 +5,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from guard.counting import ROWS, Counting, Failing, Refusing, predictions
 from long_tests import GUARD
 from made_guards import made_guard
@@ -129,9 +129,8 @@ FINALS = {
 
 def fails(ask):
     """What is told of a model that fails on the holdout."""
-    with pytest.raises(ModelError) as caught:
-        ask()
-    return str(caught.value).split(" left;")[0].rsplit(",", 1)[0]
+    caught = refuses(ModelError, "", ask)
+    return str(caught).split(" left;")[0].rsplit(",", 1)[0]
 
 
 def told(answer):
@@ -173,9 +172,8 @@ def test_after_a_halt_replays_are_free_and_what_is_new_changes_nothing(world, wa
     assert one.guard.halt_reason == spent
     again(one, ask, first)
     seen = one.seen()
-    with pytest.raises(Halted) as caught:
-        ask(one, 0.75)
-    assert caught.value.reason == spent
+    caught = refuses(Halted, "", ask, one, 0.75)
+    assert caught.reason == spent
     assert one.seen() == seen
 
 
@@ -185,9 +183,8 @@ def test_after_a_final_another_changes_nothing(world, way):
     first = FINALS[way](one, 0.7)
     seen = one.seen()
     assert one.guard.halt_reason == "final"
-    with pytest.raises(Halted, match="a final was given") as caught:
-        FINALS[way](one, 0.75)
-    assert "final(model) still" not in str(caught.value)
+    caught = refuses(Halted, "a final was given", FINALS[way], one, 0.75)
+    assert "final(model) still" not in str(caught)
     assert one.seen() == seen
     again(one, FINALS[way], first)
 
@@ -200,8 +197,7 @@ def test_a_closed_guard_answers_nothing_and_reads_nothing(world, way):
     seen = one.seen()
     one.close()
     for share in (0.7, 0.75):
-        with pytest.raises(LedgerError, match="closed"):
-            way(one, share)
+        refuses(LedgerError, "closed", way, one, share)
     assert one.seen() == seen
 
 
@@ -361,14 +357,12 @@ def test_what_is_refused_changes_nothing_and_reads_nothing(world, refusals, afte
 def test_a_batch_across_a_halt_answers_and_pays_up_to_it_and_its_rest_costs_nothing(world):
     one = world(charges=2)
     batch = [predictions(share) for share in (0.7, 0.9, 0.7, 0.91, 0.71, 0.72)]
-    with pytest.raises(Halted) as caught:
-        one.guard.evaluate(list(batch), prior=[0.2, 0.1, 0.2, 0.1, 0.2, 0.2])
-    assert [answer.replayed for answer in caught.value.answers] == [False, False, True, False]
+    caught = refuses(Halted, "", one.guard.evaluate, list(batch), prior=[0.2, 0.1, 0.2, 0.1, 0.2, 0.2])
+    assert [answer.replayed for answer in caught.answers] == [False, False, True, False]
     assert (one.guard.queries_asked, one.guard.charges_left) == (3, 0)
     before = one.seen()
-    with pytest.raises(Halted) as caught:
-        one.guard.evaluate(list(batch), prior=[0.2, 0.1, 0.2, 0.1, 0.2, 0.2])
-    assert [answer.replayed for answer in caught.value.answers] == [True] * 4
+    caught = refuses(Halted, "", one.guard.evaluate, list(batch), prior=[0.2, 0.1, 0.2, 0.1, 0.2, 0.2])
+    assert [answer.replayed for answer in caught.answers] == [True] * 4
     assert one.seen() == before
 
 
@@ -379,8 +373,7 @@ def test_a_view_that_was_opened_before_is_opened_again_for_nothing_also_after_a_
     for _ in range(2):
         assert one.guard.on(sample_weight=ODD, allow={"vacuous"}).view == one.rail.view
         assert one.rail.on(sample_weight=np.ones(ROWS), allow={"vacuous"}).view == one.guard.view
-        with pytest.raises(Halted):
-            one.guard.on(sample_weight=~ODD, allow={"vacuous"})
+        refuses(Halted, "", one.guard.on, sample_weight=~ODD, allow={"vacuous"})
     assert one.seen() == before
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import GUARD
 from made_guards import made_guard
 
@@ -81,13 +81,10 @@ def test_a_metric_that_is_not_defined_on_a_slice_fails_when_it_is_asked(metric, 
             lambda: part.evaluate(predictions, prior=0.6),
             lambda: part.evaluate([1 - predictions], prior=[0.4]),
         ):
-            with pytest.raises(ModelError, match=r"took (one|a) charge"):
-                ask()
+            refuses(ModelError, r"took (one|a) charge", ask)
         assert part.charges_left == left - 2
-        with pytest.raises(ModelError, match="nats"):
-            part.reveal(predictions, prior=0.6)
-        with pytest.raises(ModelError, match="1 of 2"):
-            part.final(predictions, also=[guard])
+        refuses(ModelError, "nats", part.reveal, predictions, prior=0.6)
+        refuses(ModelError, "1 of 2", part.final, predictions, also=[guard])
     assert verify(tmp_path / f"{metric}.db").sound
 
 
@@ -120,8 +117,7 @@ def test_bounds_that_targets_do_not_keep_say_nothing_of_them(bounded):
 def test_classes_are_not_made_of_real_targets():
     """They would be all the values that there are."""
     guard = make(np.arange(ROWS), metric=mae(lower=0, upper=ROWS), estimate=2, classes=None)
-    with pytest.raises(InputError, match="must have labels of the rows"):
-        guard.on("accuracy")
+    refuses(InputError, "must have labels of the rows", guard.on, "accuracy")
 
 
 def test_class_counts_that_do_not_keep_a_tolerance_are_told_and_paid_for_and_the_metric_is_opened(tmp_path):

@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import MECHANISMS
 from mechanisms.accounting.target_decomposition import largest_q
 from scipy import stats
@@ -200,15 +200,13 @@ def test_a_sketch_that_has_told_its_estimate_takes_no_more():
     sketch = DistinctSketch(epsilon=1.0, seed=1)
     sketch.add(range(100))
     told = sketch.estimate()
-    with pytest.raises(HandleError, match="make another"):
-        sketch.add([1])
+    refuses(HandleError, "make another", sketch.add, [1])
     assert sketch.estimate() == told
 
 
 @for_each("item", [None, 0.5, ("a",)])
 def test_an_item_of_another_type_is_refused_without_telling_it(item):
-    with pytest.raises(InputError, match="something else"):
-        DistinctSketch(epsilon=1.0).add([item])
+    refuses(InputError, "something else", DistinctSketch(epsilon=1.0).add, [item])
 
 
 @for_each("count", [1, 2, 5, 100])
@@ -229,5 +227,4 @@ def test_a_sketch_has_64_registers_and_up_to_65536_but_not_too_many_phantoms(mon
     assert 0 <= large.estimate() < 1e6
     monkeypatch.setattr(sketches, "_MOST_PHANTOMS", 8)
     assert DistinctSketch(epsilon=0.5, registers=4).phantoms == 2
-    with pytest.raises(InputError, match="fewer registers"):
-        DistinctSketch(epsilon=0.5, registers=8)
+    refuses(InputError, "fewer registers", DistinctSketch, epsilon=0.5, registers=8)

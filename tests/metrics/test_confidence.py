@@ -200,14 +200,13 @@ def test_confidence_bounds_of_a_weighted_mean_miss_no_more_often_than_their_leve
 
 
 @for_each("rows", [1, 7, 60, 500])
-@for_each("floor", [0.0, 0.1, 0.3, 0.9])
-def test_beyond_every_distance_the_exact_tails_of_a_root_are_below_the_declared_ones(rows, floor):
+def test_beyond_every_distance_the_exact_tails_of_a_root_are_below_the_declared_ones(rows):
     """For losses of 0 or 1, the extreme ones."""
-    spread = rmse(lower=0, upper=1, floor=floor).bind(np.zeros(rows)).sum_of_squares
+    spread = rmse(lower=0, upper=1).bind(np.zeros(rows)).sum_of_squares
     counts = np.arange(rows + 1)
-    roots = np.sqrt(np.maximum(counts / rows, floor**2))
+    roots = np.sqrt(counts / rows)
     for chance in [1e-4, 1e-3, 0.01, 0.05, 0.2, 0.5, 0.9, 0.999]:
-        truth = math.sqrt(max(chance, floor**2))
+        truth = math.sqrt(chance)
         declared = np.exp(-2 * np.square(roots - truth) / spread)
         below, above = (
             scipy.stats.binom.cdf(counts, rows, chance),
@@ -221,7 +220,7 @@ def test_beyond_every_distance_the_exact_tails_of_a_root_are_below_the_declared_
 
 RUNS = 20_000
 SAMPLED = ["accuracy", "average_precision", "roc_auc", "roc_auc_ovr", "roc_auc_ovr_weighted", "rmse", "r2"]
-SAMPLED += ["quantile_loss 0.9", "rmse above a floor", "neg_rmse above a floor"]
+SAMPLED += ["quantile_loss 0.9", "neg_root_mean_squared_error"]
 
 
 def sampled(name):
@@ -233,7 +232,7 @@ def sampled(name):
         ends = [metric.measure([LOW], [end]) for end in (LOW, HIGH)]
         truth = 0.95 * ends[0] + 0.05 * ends[1]
         if name in ROOTS:
-            root = max(math.sqrt(0.05) * (HIGH - LOW), metric.parameters["floor"])
+            root = math.sqrt(0.05) * (HIGH - LOW)
             truth = -root if metric.greater_is_better else root
         truth = (truth - metric.lower) / (metric.upper - metric.lower)
     elif name == "accuracy":  # of a slice: others are more often right

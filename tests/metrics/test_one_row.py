@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import QUERIES, examples
 from metrics.one_row import allowed, climbed_change, largest_changes
-from metrics.problems import HIGH, LOW, MEANS, METRICS, ROOTS, cases, classes_of, problem
+from metrics.problems import HIGH, LOW, MEANS, METRICS, ROOTS, cases, problem
 
 from reusable_holdout.metrics import GRID, Metric, accuracy, f1, fbeta, matthews_corrcoef, precision, recall
 
@@ -30,9 +30,6 @@ def choices(metric, classes, rows=2):
     """Labels that a row may have, and predictions for it."""
     if metric.response == "values":
         return np.linspace(LOW, HIGH, 3), np.linspace(LOW, HIGH, 5)
-    if classes == 0:
-        sets = np.array(list(itertools.product([0, 1], repeat=2)))
-        return sets, sets
     if metric.response == "scores":  # enough for every weak order, with one row above or below all others
         return np.arange(classes), np.arange(rows + 1.0)
     if metric.response == "probabilities":
@@ -45,7 +42,7 @@ def test_no_row_with_its_label_changes_a_mean_by_more_than_declared_and_some_row
     """Every holdout of two or three rows."""
     metric, rows = METRICS[name], 2 if METRICS[name].response == "probabilities" else 3
     labels, predictions = choices(metric, classes)
-    known = {} if metric.response == "values" or classes == 0 else {"classes": labels}
+    known = {} if metric.response == "values" else {"classes": labels}
     every = predictions[np.array(list(itertools.product(range(len(predictions)), repeat=rows)))]
     scores = []
     for places in itertools.product(range(len(labels)), repeat=rows):
@@ -56,8 +53,7 @@ def test_no_row_with_its_label_changes_a_mean_by_more_than_declared_and_some_row
     changes = np.array([(table.max(axis=axes) - table.min(axis=axes)).max() for axes in both])
     assert 0 <= table.min() <= table.max() <= GRID
     assert changes.max() <= allowed(bound)
-    if not metric.parameters.get("floor"):  # a floor hides the largest change of a root on so few values
-        assert changes.max() == pytest.approx(float(bound.sensitivity) * GRID, abs=4)
+    assert changes.max() == pytest.approx(float(bound.sensitivity) * GRID, abs=4)
     if name in MEANS:
         assert bound.sum_of_squares == pytest.approx(1 / rows)
 
@@ -197,16 +193,15 @@ def test_the_declared_changes_are_those_derived(counts):
 @for_each("name", PAIRED)
 def test_a_mean_moves_by_one_over_the_rows_and_a_root_by_its_root(name, rows):
     metric = METRICS[name]
-    known = {} if metric.response == "values" or 0 in classes_of(metric) else {"classes": [0, 1]}
-    bound = metric.bind(np.zeros((rows, 2) if name.endswith("_samples") else rows, int), **known)
+    known = {} if metric.response == "values" else {"classes": [0, 1]}
+    bound = metric.bind(np.zeros(rows, int), **known)
     if name in MEANS:
         assert (bound.sensitivity, bound.effective_rows) == (Fraction(1, rows), rows)
         assert bound.sum_of_squares == pytest.approx(1 / rows)
     else:
-        g = Fraction(metric.parameters["floor"]) / Fraction(HIGH - LOW)
-        assert bound.sensitivity == 1 - g or (bound.sensitivity + g) ** 2 >= g**2 + Fraction(1, rows)
-        assert float(bound.sensitivity) == pytest.approx(min(math.sqrt(g**2 + 1 / rows) - g, 1))
-        assert bound.sum_of_squares == pytest.approx(min(2, 1 / (4 * g**2) if g else 2) / rows)
+        assert bound.sensitivity == 1 or bound.sensitivity**2 >= Fraction(1, rows)
+        assert float(bound.sensitivity) == pytest.approx(1 / math.sqrt(rows))
+        assert bound.sum_of_squares == pytest.approx(2 / rows)
 
 
 def test_a_metric_of_one_class_counts_its_rows():

@@ -1,5 +1,6 @@
 """What does not fit is refused in words that say what to do, and that no private label can change."""
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,8 +116,7 @@ def test_predictions_that_do_not_fit_are_refused_in_words_that_depend_on_no_labe
         assert batch == f"predictions[1]: {message}"
         messages.add(message)
     assert len(messages) == 1
-    with pytest.raises(InputError, match=bad.words):
-        raise InputError(*messages)
+    assert re.search(bad.words, *messages)
 
 
 MATRIX = np.full((ROWS, 3), 1 / 3)
@@ -141,8 +141,7 @@ def test_matrices_of_probabilities_that_do_not_fit_are_refused(case):
         refusal(InputError, lambda y=y: resolve_metric("brier").bind(y).prepare(predictions))
         for y in (THREE, THREE[::-1].copy())
     }
-    with pytest.raises(InputError, match=words):
-        raise InputError(*messages)
+    assert re.search(words, *messages)
 
 
 BATCHES = {
@@ -172,8 +171,7 @@ def test_batches_that_do_not_fit_are_refused(case):
     batch, words = BATCHES[case]
     bound = resolve_metric("accuracy").bind(TWO)
     message = refusal(InputError, lambda: bound.prepare_many(batch))
-    with pytest.raises(InputError, match=words):
-        raise InputError(message)
+    assert re.search(words, message)
 
 
 SECRET = 48_151_623
@@ -238,8 +236,7 @@ TARGETS = [
 def test_private_labels_that_do_not_fit_are_refused_and_not_quoted(case):
     metric = METRICS[case.metric] if isinstance(case.metric, str) else case.metric
     message = refusal(InputError, lambda: metric.bind(case.y, classes=case.classes))
-    with pytest.raises(InputError, match=case.words):
-        raise InputError(message)
+    assert re.search(case.words, message)
     assert not any(secret in message for secret in SECRETS)
     caught = refuses(InputError, "", metric.measure, case.y, [0], classes=case.classes)
     assert caught.__cause__ is None
@@ -292,10 +289,6 @@ def test_floors_that_are_none_are_refused():
     for factory in (metrics.precision, metrics.matthews_corrcoef):
         for floor in (one for one in NOT_SHARES if one is not None or factory is metrics.precision):
             assert "floor must" in refusal(InputError, lambda one=floor, make=factory: make(floor=one))
-    for floor in (-0.1, 1, 2, np.nan, "0", None):
-        assert "floor must" in refusal(
-            InputError, lambda one=floor: metrics.rmse(lower=0, upper=1, floor=one)
-        )
 
 
 @for_each("factory", NEED_BOUNDS)

@@ -65,11 +65,11 @@ def test_ids_that_do_not_fit_are_named(guard, ids, words):
 @for_each(
     ("parts", "words"),
     [
-        ({"ids": ["a", "a"], "scores": [0, 1]}, "each once; got other or repeated ids: a"),
-        ({"ids": ["a", ""], "scores": [0, 1]}, "must be text"),
-        ({"ids": ["a", 1], "scores": [0, 1]}, "must be text"),
+        ({"ids": ["a", "a"], "scores": [0, 1]}, "each row once; got these more than once: a"),
+        ({"ids": ["a", ""], "scores": [0, 1]}, "got none at places 2"),
+        ({"ids": ["a", 1], "scores": [0, 1]}, "all text"),
         ({"ids": ["a", "b"], "scores": [0, 1, 1]}, "for 2 ids; got (3,)"),
-        ({"ids": [], "scores": []}, "got (0,)"),
+        ({"ids": [], "scores": []}, "at least 1 row"),
         ({"ids": ["a"], "scores": [[[1]]]}, "got (1, 1, 1)"),
         ({"ids": ["a", "b"], "scores": [0, np.nan]}, "scores must be finite"),
         ({"ids": ["a", "b"], "scores": [0, 1], "groups": ["g"]}, "groups must name 2 rows; got 1"),

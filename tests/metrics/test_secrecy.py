@@ -17,12 +17,11 @@ from reusable_holdout.metrics.targets import HoldsLabels
 SECRETS = ("XYZZY", "2.48")
 TEXT = ["XYZZY-1", "XYZZY-2", "XYZZY-1", "XYZZY-2"]
 REAL = [2.481, 2.482, 2.483, 2.484]
-OF_SETS = {name for name in METRICS if name.endswith("_samples")}
-NAMES = [name for name, metric in METRICS.items() if metric.response != "judged" and name not in OF_SETS]
+NAMES = [name for name, metric in METRICS.items() if metric.response != "judged"]
 BINDINGS = [(name, {}) for name in NAMES]
 BINDINGS += [
     (name, {what: given})
-    for name in ("accuracy", "mae", "rmse", "neg_rmse above a floor", "own")
+    for name in ("accuracy", "mae", "rmse", "neg_root_mean_squared_error", "own")
     for what, given in (
         ("sample_weight", [0, 1, 1, 0]),
         ("sample_weight", [1, 2, 3, 4]),

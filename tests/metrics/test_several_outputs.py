@@ -12,7 +12,7 @@ from metrics.one_row import allowed
 from metrics.problems import BOUNDS, HIGH, LOW, METRICS, scored
 
 from reusable_holdout.errors import InputError
-from reusable_holdout.metrics import Metric, hamming_loss, mae, resolve_metric, score_of_sets
+from reusable_holdout.metrics import Metric, hamming_loss, mae, resolve_metric
 
 ROWS, OUTPUTS = 200, 3
 RNG = np.random.default_rng(0)
@@ -80,16 +80,7 @@ def test_labels_that_never_occur_may_be_predicted_and_one_column_is_one_output()
     assert hamming_loss().measure(["a", "b", "c"], ["a", "b", "b"]) == pytest.approx(1 / 3)
 
 
-@for_each("score", ["f1", "jaccard", "precision", "recall"])
-def test_rows_without_labels_score_nothing(score):
-    metric = score_of_sets(score)
-    assert metric.measure([[0, 0], [1, 0]], [[0, 0], [1, 0]]) == 0.5
-    assert metric.measure([[0, 0], [1, 0]], [[0, 1], [0, 0]]) == 0
-
-
 REFUSED = {
-    "sets of one label": (lambda: score_of_sets("f1").bind([0, 1]), 'a column for each.*got one column; use "f1"'),
-    "an unknown score": (lambda: score_of_sets("f2"), "score must be one of"),
     "several classes": (lambda: hamming_loss().bind(MARKS + 1), r"zeros and ones.*\(200, 3\) of other values"),
     "text": (lambda: hamming_loss().bind(MARKS.astype(str).tolist()), "zeros and ones"),
     "classes": (lambda: hamming_loss().bind(MARKS, classes=[0, 1]), "got classes=; leave it out"),
@@ -110,7 +101,7 @@ REFUSED = {
     **{
         f"about the classes of one column: {name}": (
             lambda name=name: METRICS[name].bind(MARKS),
-            f'for {name} y must be one column; got 3; use "accuracy", "hamming_loss"',
+            f'for {name} y must be one column; got 3; use "accuracy" or "hamming_loss"',
         )
         for name in ("f1", "f1_micro", "recall_weighted", "balanced_accuracy", "log_loss", "neg_brier_score")
     },

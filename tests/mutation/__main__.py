@@ -14,21 +14,16 @@ import argparse
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from mutation import survivors
+from mutation.operators import Mutant
 from mutation.project import OURS, Project
-from mutation.reach import reach_of_tests
+from mutation.reach import Reach, Test, reach_of_tests
 from mutation.report import Tried, change_of, report
 from mutation.sample import sample
 from mutation.trial import Result, Results, try_mutant, turns
 from mutation.workers import Worker, in_parallel, workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mutation.operators import Mutant
-    from mutation.reach import Reach, Test
 
 
 def main(arguments: list[str] | None = None, project: Project = OURS) -> int:

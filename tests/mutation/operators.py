@@ -28,11 +28,8 @@ from __future__ import annotations
 import ast
 import copy
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = ["Mutant", "apply", "mutants_of"]
 

@@ -9,20 +9,15 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mutation.tree import blocks_of, digest, watched
-from mutation.workers import in_parallel, workers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from mutation.operators import Mutant
-    from mutation.project import Project
-    from mutation.tree import Block
-    from mutation.workers import Worker
+from mutation.operators import Mutant
+from mutation.project import Project
+from mutation.tree import Block, blocks_of, digest, watched
+from mutation.workers import Worker, in_parallel, workers
 
 __all__ = ["Reach", "Test", "reach_of_tests"]
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from mutation.survivors import entry
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from mutation.operators import Mutant
-    from mutation.survivors import Identity, Known
-    from mutation.trial import Result
+from mutation.operators import Mutant
+from mutation.survivors import Identity, Known, entry
+from mutation.trial import Result
 
 __all__ = ["MOST_SURVIVORS", "Tried", "change_of", "report"]
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mutation.operators import Mutant
+from mutation.operators import Mutant
 
 __all__ = ["sample"]
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+from mutation.operators import Mutant
+from mutation.project import Room
 
-    from mutation.operators import Mutant
-    from mutation.project import Room
+__all__ = ["Identity", "Known", "entry", "read"]
 
-    Identity = tuple[str, str, str, str, int]
-
-__all__ = ["Known", "entry", "read"]
+Identity = tuple[str, str, str, str, int]
 
 _NEEDED = ("file", "function", "operator", "line", "reason")
 

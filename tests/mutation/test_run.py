@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 import pytest
+from cases import refuses
 from mutation.__main__ import main
 from mutation.operators import mutants_of
 from mutation.project import PassedOver, Project, Room
@@ -222,8 +223,7 @@ def test_what_is_written_of_a_survivor_is_an_entry_without_a_reason(project, tri
     text, _ = report([tried("larger", "survived")], {}, set())
     written = text.split("for survivors.toml:\n")[1]
     project.known.write_text(written)
-    with pytest.raises(ValueError, match="reason"):
-        read(project.known)
+    refuses(ValueError, "reason", read, project.known)
     project.known.write_text(written.replace('reason = ""', 'reason = "of equals, either is the larger"'))
     assert list(read(project.known)) == [tried("larger", "survived").mutant.identity]
 
@@ -234,21 +234,13 @@ def test_named_survivors_of_rooms_that_are_not_asked_for_do_not_count(project):
 
 
 def test_a_room_that_is_unknown_is_refused(project, capsys):
-    with pytest.raises(SystemExit):
-        main(["--rooms", "order,cellar"], project)
+    refuses(SystemExit, "", main, ["--rooms", "order,cellar"], project)
     assert "no room is called cellar" in capsys.readouterr().err
-
-
-def test_a_survivor_without_a_reason_is_refused(project):
-    project.known.write_text(_KNOWN.replace("of equals, either is the larger", ""))
-    with pytest.raises(ValueError, match="reason"):
-        read(project.known)
 
 
 def test_a_survivor_named_twice_is_refused(project):
     project.known.write_text(2 * _KNOWN)
-    with pytest.raises(ValueError, match="twice"):
-        read(project.known)
+    refuses(ValueError, "twice", read, project.known)
 
 
 def test_a_sample_is_the_same_every_time_and_in_proportion():
@@ -327,37 +319,34 @@ def test_a_test_that_killed_is_run_alone_on_the_original_once(project):
     assert [mutated for mutated, _ in worker.asked] == [True, True, False, True, True]
 
 
-def test_tests_of_the_room_come_first_and_the_fastest_of_them():
+def _turns(tests):
     [mutant] = mutants_of("a = 1", "toy/order.py")
-    room = Room("toy", ("tests/toy",))
+    return turns(mutant, Room("toy", ("tests/toy",)), tests)
+
+
+def test_tests_of_the_room_come_first_and_the_fastest_of_them():
     slow, fast = _test("tests/toy/test_a.py::a", 2.0), _test("tests/toy/test_b.py::b", 1.0)
     doctest, far = _test("toy/order.py::c", 1.5), _test("tests/other/test_d.py::d", 0.1)
-    assert turns(mutant, room, [slow, far, doctest, fast]) == [[fast], [doctest, slow], [far]]
+    assert _turns([slow, far, doctest, fast]) == [[fast], [doctest, slow], [far]]
 
 
 def test_tests_of_one_file_stay_together():
-    [mutant] = mutants_of("a = 1", "toy/order.py")
-    room = Room("toy", ("tests/toy",))
     first, second, third = (
         _test(f"tests/toy/test_{file}.py::t{seconds}", seconds)
         for file, seconds in (("a", 0.1), ("b", 0.2), ("a", 0.3))
     )
-    assert turns(mutant, room, [third, second, first]) == [[first, third, second]]
+    assert _turns([third, second, first]) == [[first, third, second]]
 
 
 def test_what_takes_too_long_is_left_out_unless_it_is_all_there_is():
-    [mutant] = mutants_of("a = 1", "toy/order.py")
-    room = Room("toy", ("tests/toy",))
     long, short = _test("tests/toy/test_a.py::a", 100.0), _test("tests/toy/test_a.py::b", 1.0)
-    assert turns(mutant, room, [long, short]) == [[short]]
-    assert turns(mutant, room, [long]) == [[long]]
+    assert _turns([long, short]) == [[short]]
+    assert _turns([long]) == [[long]]
     shared = _test("tests/toy/test_b.py::c", 1.0, shared=60.0)
-    assert turns(mutant, room, [short, shared]) == [[short]]
+    assert _turns([short, shared]) == [[short]]
 
 
 def test_servers_are_started_for_a_mutant_only_after_all_other_tests_passed():
-    [mutant] = mutants_of("a = 1", "toy/order.py")
-    room = Room("toy", ("tests/toy",))
     server, plain = _test("tests/toy/test_a.py::a", 1.0, server=True), _test("tests/toy/test_a.py::b", 2.0)
-    assert turns(mutant, room, [server, plain]) == [[plain], [server]]
-    assert turns(mutant, room, [server]) == [[server]]
+    assert _turns([server, plain]) == [[plain], [server]]
+    assert _turns([server]) == [[server]]

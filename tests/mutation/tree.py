@@ -8,12 +8,9 @@ import functools
 import hashlib
 import py_compile
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from pathlib import Path
 
 __all__ = ["Block", "blocks_of", "copy_tree", "digest", "watched"]
 

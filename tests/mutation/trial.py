@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mutation.operators import apply
+from mutation.operators import Mutant, apply
+from mutation.project import Project, Room
+from mutation.reach import Test
 from mutation.tree import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mutation.operators import Mutant
-    from mutation.project import Project, Room
-    from mutation.reach import Test
-    from mutation.workers import Worker
+from mutation.workers import Worker
 
 __all__ = ["Result", "Results", "try_mutant", "turns"]
 

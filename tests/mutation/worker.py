@@ -18,16 +18,14 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from mutation import noting
 from mutation.plugins import Chosen, Watching
 from mutation.tree import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _OPTIONS = ["-q", "--tb=native", "-p", "no:cacheprovider", "-p", "no:schemathesis", "-p", "no:xdist"]
 _OPTIONS += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis has been imported

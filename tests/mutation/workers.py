@@ -9,16 +9,13 @@ import queue
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from mutation.project import Project
 from mutation.tree import copy_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from mutation.project import Project
 
 __all__ = ["Worker", "in_parallel", "workers"]
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting import basic_composition, optimal_composition
@@ -48,8 +48,7 @@ def test_mechanisms_that_no_guard_runs_on_have_their_scales_and_no_more():
         assert Calibration(mechanism, 6).epsilon(each=0.05, delta=1e-6) == math.inf
     assert Calibration("target-charging", 6).releases_the_comparison
     assert not Calibration("numeric-sparse", 6).releases_the_comparison
-    with pytest.raises(InputError, match="mechanism is one of"):
-        Calibration("sparse", 1)
+    refuses(InputError, "mechanism is one of", Calibration, "sparse", 1)
 
 
 @for_each("count", [3, 500, 501, 5_000])
@@ -90,8 +89,7 @@ def test_a_core_has_the_scales_the_budget_and_the_state_that_it_is_made_with(mec
                 given = np.array([score]), zeros, zeros + 5_000, [question]
                 assert core.first_deviation(*given) == same.first_deviation(*given)
             assert core.charge(77, question) == same.charge(77, question)
-        with pytest.raises(InputError):
-            made.core(scale=Fraction(1000), noise=NOISE, spent=5)
+        refuses(InputError, "", made.core, scale=Fraction(1000), noise=NOISE, spent=5)
 
 
 def test_thresholds_are_drawn_once_unless_a_charge_renews_them():

@@ -143,7 +143,6 @@ def test_words_below_the_prefix_are_ones(data):
             words.append(data.draw(st.integers(0, prefix - 1) if one else st.integers(prefix + 1, 2**16 - 1)))
             value += sign * one * 2**digit
     stream = np.array(words, dtype="<u2").tobytes()
-    assert law.decode(stream, refuse) == value
     assert law.decode_many(stream * 3, refuse).tolist() == [value] * 3
 
 
@@ -175,7 +174,6 @@ def test_a_tie_goes_on_with_the_next_words(scale, ties, outcomes, quotient):
         count = quotient if half[digit][1] == "quotient" else outcomes[position]
         expected += (1 if position < len(half) else -1) * count * 2**digit
     stream = np.array([word_of(coin, 0) for coin in half * 2], dtype="<u2").tobytes()
-    assert law.decode(stream, further) == expected
     assert law.decode_many(stream * 2, lambda draw, position: further(position)).tolist() == [expected] * 2
 
 

@@ -1,7 +1,5 @@
 """How far an honest search gets, against two other ways to compute it: by quadrature of paths, and by closed forms."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -4,7 +4,7 @@ import math
 from typing import get_args
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import PLAN
 
 from reusable_holdout import Plan
@@ -15,9 +15,7 @@ LOSS = (0.0, -math.log(0.01))  # of a log loss: its quarter is no round number
 
 
 def refusal(plan):
-    with pytest.raises(PlanError) as refused:
-        plan.check_says_something(vacuous=False)
-    return refused.value
+    return refuses(PlanError, "", plan.check_says_something, vacuous=False)
 
 
 def test_a_vacuous_promise_says_so():

@@ -1,14 +1,14 @@
 """The report: one file, from what was released alone, and every text in it is text."""
 
 import shutil
-import sqlite3
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from cases import for_each
 from golden.asking import goldens
-from made_guards import made_guard
+from guard.forging import sql
+from made_guards import made_guard, right_in
 
 from reusable_holdout import ReusableHoldout, verify
 from reusable_holdout.cli import main
@@ -58,9 +58,7 @@ def make_ledger(tmp_path, labels):
         settings = {"tolerance": 0.1, "queries": 500, "estimate": 0.9, "seed": 0, **changes}
         guard = made_guard(None, labels, ledger=folder / "guard.db", **settings)
         for number, name in enumerate(names):
-            right = np.roll(np.arange(len(labels)), number) < 3_500
-            right = np.where(right, labels, 1 - labels)
-            guard.evaluate(right, prior=0.87 if number else 0.6, name=name)
+            guard.evaluate(right_in(labels, 0.875, number), prior=0.87 if number else 0.6, name=name)
         guard.close()
         return folder / "guard.db"
 
@@ -139,10 +137,7 @@ def test_a_guard_that_was_asked_nothing_has_a_report(make_ledger):
 
 def test_a_changed_ledger_is_reported_without_its_answers(make_ledger, tmp_path, capsys):
     ledger = make_ledger("first", NASTY)
-    change = sqlite3.connect(ledger)
-    change.execute("UPDATE answers SET value = 0.123456 WHERE query = 1")
-    change.commit()
-    change.close()
+    sql(ledger, ("UPDATE answers SET value = 0.123456 WHERE query = 1",))
     assert main(["report", str(ledger), "--output", str(tmp_path / "out.html")]) == 1
     capsys.readouterr()
     text = (tmp_path / "out.html").read_text()

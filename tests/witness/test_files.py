@@ -4,7 +4,7 @@ import fcntl
 import os
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import LedgerError
 from reusable_holdout.witness import FileWitness, Head
@@ -33,8 +33,7 @@ def test_a_file_of_something_else_is_refused_left_as_it_is_and_not_waited_for(pa
     }.items():
         witness = FileWitness(tmp_path / name)
         for use in (witness.read, lambda witness=witness: witness.advance(FIRST, after=None)):
-            with pytest.raises(LedgerError, match=words):
-                use()
+            refuses(LedgerError, words, use)
     assert path.read_bytes() == b"a key of 32 bytes, or some words"
 
 
@@ -42,8 +41,7 @@ def test_a_disk_that_takes_half_a_line_is_said(witness, monkeypatch):
     write = os.write
     with monkeypatch.context() as full:
         full.setattr(os, "write", lambda file, line: write(file, line[:50]))
-        with pytest.raises(LedgerError, match="No space left"):
-            witness.advance(FIRST, after=None)
+        refuses(LedgerError, "No space left", witness.advance, FIRST, after=None)
     assert witness.read() is None
     assert witness.advance(FIRST, after=None) == witness.read() == FIRST
 
@@ -56,8 +54,7 @@ def test_however_many_processes_die_in_a_line_the_one_before_stands(tmp_path_fac
     for head, length in zip((SECOND, THIRD, THIRD, THIRD), lengths, strict=False):
         with pytest.MonkeyPatch.context() as dying:
             dying.setattr(os, "write", lambda file, line, length=length: write(file, line[:length]) * 0)
-            with pytest.raises(LedgerError):
-                witness.advance(head, after=witness.read())
+            refuses(LedgerError, "", witness.advance, head, after=witness.read())
     seen = witness.read()
     assert seen == (SECOND if lengths[0] == 97 else FIRST)
     assert witness.advance(THIRD, after=seen) == witness.read() == THIRD

@@ -13,8 +13,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.guard.chunks import ChunkedRows
 from reusable_holdout.metrics.containers import dask_parts
 
-__all__ = ["DaskRows"]
-
 
 class DaskRows(ChunkedRows):
     """Rows of a Dask DataFrame, or of a Dask array of two or more axes, rows first; read chunk by chunk.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +15,6 @@ from reusable_holdout.deferred import pyarrow as pa
 from reusable_holdout.deferred import types
 from reusable_holdout.errors import InputError, of_extra
 from reusable_holdout.guard.chunks import ChunkedRows
-
-__all__ = ["ParquetRows"]
 
 _CHUNK_ROWS = 1 << 18
 
@@ -73,9 +71,8 @@ class ParquetRows(ChunkedRows):
             raise InputError(f"chunk_rows must be a whole number of rows, 1 or more; got {chunk_rows!r}")
         if isinstance(columns, str) or (columns is not None and not columns):
             raise InputError(f"columns must be a list of names; got {columns!r}; leave it out for all")
-        self._files = [_File.read(path) for path in _found(paths)]
-        self._chunk_rows = chunk_rows
-        self.names = tuple(self._files[0].columns if columns is None else columns)
+        self._files, self._chunk_rows = [_File(path) for path in _found(paths)], chunk_rows
+        self.names = tuple(_columns(self._files[0].schema) if columns is None else columns)
         self._schema = _common_schema(self._files, self.names)
         self.shape = (sum(sum(file.groups) for file in self._files), len(self.names))
         if not self.shape[0]:
@@ -94,21 +91,22 @@ class ParquetRows(ChunkedRows):
         return chosen
 
     def parts(self) -> list[ParquetPart]:
-        """Return the row groups; small ones of a file are joined."""
+        """Return the row groups."""
         return [
-            ParquetPart(file.path, file.stamp, groups, self._schema, self._chunk_rows)
+            ParquetPart(file.path, file.stamp, number, self._schema, self._chunk_rows)
             for file in self._files
-            for groups in _together(file.groups, self._chunk_rows)
+            for number, rows in enumerate(file.groups)
+            if rows
         ]
 
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """Some row groups of one file."""
+    """One row group of a file."""
 
     path: Path
     stamp: tuple[int, int]
-    groups: list[int]
+    group: int
     schema: pa.Schema
     chunk_rows: int
 
@@ -120,15 +118,12 @@ class ParquetPart:
             )
 
     def chunks(self) -> Iterator[Any]:
-        """Read the row groups as pandas frames."""
+        """Read the row group as pandas frames."""
         self.check()
         names, unreadable = self.schema.names, (OSError, ValueError, pa.ArrowException)
-        with (
-            suppress(*unreadable),
-            pq.ParquetFile(self.path) as file,
-        ):  # words may quote a value that cannot be cast
+        with suppress(*unreadable), pq.ParquetFile(self.path) as file:  # their words may quote a value
             for batch in file.iter_batches(
-                self.chunk_rows, row_groups=self.groups, columns=names, use_threads=False
+                self.chunk_rows, row_groups=[self.group], columns=names, use_threads=False
             ):
                 table = pa.Table.from_batches([batch]).select(names).cast(self.schema)
                 yield table.to_pandas(ignore_metadata=True)
@@ -136,56 +131,31 @@ class ParquetPart:
         raise InputError(f"{self.path} must be a Parquet file that can be read; it is damaged; restore it")
 
 
-@dataclass(frozen=True)
 class _File:
-    """The public facts of a Parquet file."""
+    """The facts in a Parquet file's footer: the rows of each group, and the columns with their types."""
 
-    path: Path
-    stamp: tuple[int, int]
-    groups: list[int]
-    columns: list[str]
-    schema: pa.Schema
-    nulls: dict[str, bool]
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read the footer, and rows only if the footer does not say whether integers are missing."""
+    def __init__(self, path: Path) -> None:
         with of_extra("large", "a Parquet file"):
             import pyarrow.parquet  # noqa: F401, PLC0415
-        stamp = _stamp(path)
+        self.path, self.stamp = path, _stamp(path)
         try:
-            file = pq.ParquetFile(path)
+            about, self.schema = pq.read_metadata(path), pq.read_schema(path)
         except (OSError, ValueError, pa.ArrowException):
-            file = None
-        if file is None:
-            raise InputError(f"{path} must be a Parquet file that can be read; it is not; name another")
-        with file:
-            about = file.metadata
-            groups = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
-            schema = file.schema_arrow
-            index = (schema.pandas_metadata or {}).get("index_columns", [])
-            columns = [name for name in schema.names if name not in index]
-            whole = [name for name in schema.names if _is_whole(schema.field(name).type)]
-            nulls = {name: _has_nulls(file, name) for name in whole}
-        return cls(path, stamp, groups, columns, schema, nulls)
+            raise InputError(
+                f"{path} must be a Parquet file that can be read; it is not; name another"
+            ) from None
+        self.groups = [about.row_group(number).num_rows for number in range(about.num_row_groups)]
 
 
 def _found(paths: object) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
-    given = [paths] if isinstance(paths, str | Path) else paths
-    if not isinstance(given, Iterable):
-        given = [None]
     files: list[Path] = []
-    for one in given:
+    for one in paths if isinstance(paths, list | tuple) else [paths]:
         if not isinstance(one, str | Path):
             raise InputError(f"paths must be text or Paths; got {type(one).__name__}; name the Parquet files")
         path = Path(one)
-        if path.is_dir():
-            found = sorted(path.glob("*.parquet"))
-        elif path.exists():
-            found = [path]
-        else:
-            found = sorted(map(Path, glob.glob(str(one))))  # noqa: PTH207 - patterns may be absolute
+        named = path.glob("*.parquet") if path.is_dir() else map(Path, glob.glob(str(one)))  # noqa: PTH207 - may be absolute
+        found = [path] if path.is_file() else sorted(named)
         if not found:
             raise InputError(f"there must be Parquet files at {one}; there are none; name others")
         files += [file.absolute() for file in found]
@@ -194,25 +164,32 @@ def _found(paths: object) -> list[Path]:
     return files
 
 
+def _columns(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns, without an index that pandas wrote."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return [name for name in schema.names if name not in index]
+
+
 def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
     """Return the types of the columns; they must be supported, and the same in all files."""
+    import pyarrow.dataset as ds  # noqa: PLC0415 - optional, and here already
+
+    data = ds.dataset([str(file.path) for file in files])
     fields = []
     for name in names:
-        kinds = set()
         for file in files:
             count = file.schema.names.count(name)
             if count != 1:
                 raise InputError(f"{file.path} must have one column {name!r}; it has {count}; fix it")
-            kinds.add(file.schema.field(name).type)
-        kind = kinds.pop()
-        if kinds:
-            other = kinds.pop()
+        kind, *others = {file.schema.field(name).type for file in files}
+        if others:
             raise InputError(
-                f"column {name!r} must have one type in all files; got {kind} and {other}; write all with one type"
+                f"column {name!r} must have one type in all files; got {kind} and {others[0]}; write all with one type"
             )
-        missing = any(file.nulls.get(name) for file in files)
+        whole = types.is_integer(kind) or types.is_boolean(kind)
+        missing = whole and data.count_rows(filter=ds.field(name).is_null()) > 0
         text = types.is_string(kind) or types.is_large_string(kind)
-        taken = text or _is_whole(kind) or types.is_floating(kind) or types.is_timestamp(kind)
+        taken = text or whole or types.is_floating(kind) or types.is_timestamp(kind)
         if not taken or (missing and types.is_boolean(kind)):
             raise InputError(
                 f"column {name!r} must hold numbers, dates or text, or booleans with none missing; got {kind}; "
@@ -220,40 +197,6 @@ def _common_schema(files: Sequence[_File], names: Sequence[str]) -> pa.Schema:
             )
         fields.append(pa.field(name, pa.float64() if missing else kind))
     return pa.schema(fields)
-
-
-def _is_whole(kind: pa.DataType) -> bool:
-    return bool(types.is_integer(kind) or types.is_boolean(kind))
-
-
-def _has_nulls(file: pq.ParquetFile, name: str) -> bool:
-    """Return True if a column has missing values; the footer is read first, then the column."""
-    metadata = file.metadata
-    places = [place for place in range(metadata.num_columns) if metadata.schema.column(place).path == name]
-    for group in range(metadata.num_row_groups):
-        statistics = metadata.row_group(group).column(places[0]).statistics if places else None
-        if statistics is not None and statistics.has_null_count:
-            if statistics.null_count:
-                return True
-        else:
-            batches = file.iter_batches(row_groups=[group], columns=[name])
-            if any(batch.column(0).null_count for batch in batches):
-                return True
-    return False
-
-
-def _together(groups: Sequence[int], chunk_rows: int) -> Iterator[list[int]]:
-    """Yield runs of consecutive row groups: a run has about `chunk_rows` rows, or one row group."""
-    numbers: list[int] = []
-    rows = 0
-    for number, size in enumerate(groups):
-        if numbers and rows + size > chunk_rows:
-            yield numbers
-            numbers, rows = [], 0
-        numbers.append(number)
-        rows += size
-    if rows:
-        yield numbers
 
 
 def _stamp(path: Path) -> tuple[int, int]:

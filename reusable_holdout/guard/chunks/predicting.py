@@ -17,8 +17,6 @@ from reusable_holdout.guard.chunks import ChunkedRows, Part
 from reusable_holdout.guard.chunks.dask_rows import DaskRows
 from reusable_holdout.guard.models import Needed
 
-__all__ = ["predicted_by_chunks"]
-
 # a model may write into its arrays, as in one process; joblib starts new workers for a second mode
 _MMAP_MODE = "c"
 _THIS = secrets.token_bytes()  # another machine may have a process of the same number

@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from reusable_holdout.guard.fingerprint import libraries
 from reusable_holdout.guard.fingerprint.code import OfCode, is_found
 
 __all__ = ["LARGEST", "MOST", "fingerprint"]
@@ -33,7 +32,11 @@ MOST = 10_000
 _LONGEST = 4_096  # of a path, in characters
 _BLOCK = 1 << 20
 _OF_THE_MACHINE = {"n_jobs", "n_threads"}  # how many cores there were is no part of a model
-_SPECIAL = {"BallTree", "Bunch", "KDTree"}  # their pickled states, and CatBoost's, differ for equal objects
+_SEARCH_TREES, _COUNTERS = (
+    {"BallTree", "KDTree"},
+    slice(7, 11),
+)  # scikit-learn's; they count searches in their states
+_MADE_BY_EACH_FIT = ("model_guid", "train_finish_time")  # CatBoost's name and date of a model
 _PLAIN = (int, float, complex, bool, bytes, type(None), type(...), type(NotImplemented))
 _ARRAYS = (np.ndarray, np.memmap)  # other arrays hold more than their bytes
 
@@ -59,10 +62,15 @@ def _file_named(text: str) -> Path | None:
 def _digest_of_files(path: Path) -> bytes:
     """Return the digest of a file's content, or of the names and contents of all files below a folder.
 
-    An OSError is raised if they cannot be read, are no plain files, or exceed the limits of number and size.
+    An OSError is raised if they cannot be read, are no plain files, or exceed the limits of number and size. Sizes are
+    looked up before any is read, and counted again as they are read, because some files say that they are empty.
     """
+    files = {os.fsencode(file.relative_to(path)): file for file in _each_below(path)}
+    about = [file.stat() for file in files.values()]
+    if not all(stat.S_ISREG(one.st_mode) for one in about) or sum(one.st_size for one in about) > LARGEST:
+        raise OSError("the files are too large, or no plain files")
     whole, left = hashlib.sha256(), LARGEST
-    for name, file in _below(path):
+    for name, file in sorted(files.items()):
         whole.update(len(name).to_bytes(8, "big") + name)
         with file.open("rb") as stream:
             while block := stream.read(_BLOCK):
@@ -70,29 +78,20 @@ def _digest_of_files(path: Path) -> bytes:
                 if left < 0:
                     raise OSError("the files are larger than is read")
                 whole.update(block)
-        whole.update(left.to_bytes(8, "big", signed=True))
+        whole.update(left.to_bytes(8, "big"))
     return whole.digest()
 
 
-def _below(path: Path) -> list[tuple[bytes, Path]]:
-    """Return the files below a path, by their names; the size limit is checked before any is read."""
-    found: list[tuple[bytes, Path]] = []
-    size = 0
-    for file in _each_below(path):
-        status = file.stat()
-        size += status.st_size
-        if not stat.S_ISREG(status.st_mode) or size > LARGEST or len(found) >= MOST:
-            raise OSError("the files are too large, too many, or no plain files")
-        found.append((os.fsencode(file.relative_to(path)), file))
-    return sorted(found)
-
-
 def _each_below(path: Path) -> Iterator[Path]:
+    """Yield the files below a path; OSError if they are too many."""
     if not path.is_dir():
         yield path
-        return
+    count = 0
     for top, folders, files in os.walk(path, followlinks=True):
         folders[:] = [one for one in folders if one != "__pycache__"]
+        count += len(files)
+        if count > MOST:
+            raise OSError("the files are too many")
         yield from (Path(top, name) for name in files)
 
 
@@ -253,9 +252,7 @@ class _Content(OfCode):
             self._by_name(value, reduced)
             return
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-        if type(value).__name__ in _SPECIAL or (isinstance(state, dict) and "__model" in state):
-            state = libraries.state_of(value, state)
-        for part in (type(value), make, arguments, state):
+        for part in (type(value), make, arguments, _own_state(value, state)):
             self.add(part)
         for item in items or ():
             self.add(item)
@@ -282,3 +279,19 @@ class _Content(OfCode):
             self.add(getattr(value, "__dict__", None))
         else:
             raise TypeError("compiled code of the user's own cannot be read")
+
+
+def _own_state(value: Any, state: Any) -> Any:
+    """Return the state of an object, without the parts in which two equal objects of some libraries differ."""
+    name = type(value).__name__
+    if name == "Bunch":  # a pickled one has lost it
+        return None
+    if name in _SEARCH_TREES and isinstance(state, tuple):
+        return (*state[: _COUNTERS.start], *state[_COUNTERS.stop :])
+    if isinstance(state, dict) and "__model" in state and hasattr(value, "get_metadata"):
+        copied = value.copy()
+        metadata = copied.get_metadata()
+        for made in _MADE_BY_EACH_FIT:
+            metadata[made] = ""
+        return copied.__getstate__()
+    return state

@@ -7,9 +7,7 @@ import functools
 import hashlib
 import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple
-
-__all__ = ["Bytecode", "bytecode"]
+from typing import Any
 
 _HAS_DOCSTRING = 0x4000000  # since Python 3.13
 _SILENT = {"NOP", "EXTENDED_ARG", "RESUME"}
@@ -20,92 +18,78 @@ _ENVIRONMENT = {"environ", "environb", "getenv", "getenvb"}
 _STORES = {"STORE_NAME", "STORE_GLOBAL"}
 
 
-class Bytecode(NamedTuple):
-    """The content of one code object, and of the code objects inside it.
+class Bytecode:
+    """The content of one code object, and of the code objects inside it, without docstrings and lines.
 
     `reads` are the global names that it reads, each with the attributes read directly after: ``numpy.linalg.norm``.
     `imports` are modules that it imports itself: name, level, and the names taken from the module; no names mean all.
-    `texts` are its text constants. `asks_environment` is True if it uses a name such as ``getenv``.
+    `texts` are its text constants. All three are in order, and each entry occurs once. `asks_environment` is True if it
+    uses a name such as ``getenv``. `digest` is that of its instructions, constants and names.
     """
 
-    digest: bytes
-    reads: tuple[tuple[str, ...], ...]
-    imports: tuple[tuple[str, int, tuple[str, ...]], ...]
-    texts: tuple[str, ...]
-    asks_environment: bool
-
-
-@functools.lru_cache(maxsize=4_096)
-def bytecode(code: types.CodeType) -> Bytecode:
-    """Return the digest of a code object's instructions, constants and names, without docstrings and lines."""
-    reader = _Reader()
-    reader.read(code)
-    digest = hashlib.sha256()
-    for part in reader.parts:
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return Bytecode(
-        digest.digest(),
-        tuple(dict.fromkeys(reader.reads)),
-        tuple(dict.fromkeys(reader.imports)),
-        tuple(dict.fromkeys(reader.texts)),
-        reader.asks_environment,
-    )
-
-
-class _Reader:
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self.reads: list[tuple[str, ...]] = []
-        self.imports: list[tuple[str, int, tuple[str, ...]]] = []
-        self.texts: list[str] = []
+    def __init__(self, code: types.CodeType) -> None:
+        self._content = hashlib.sha256()
+        self.reads: dict[tuple[str, ...], None] = {}
+        self.imports: dict[tuple[str, int, tuple[str, ...]], None] = {}
+        self.texts: dict[str, None] = {}
         self.asks_environment = False
+        self._read(code)
+        self.digest = self._content.digest()
 
-    def read(self, code: types.CodeType) -> None:
+    def _say(self, part: str | bytes) -> None:
+        content = part if isinstance(part, bytes) else part.encode(errors="surrogatepass")
+        self._content.update(len(content).to_bytes(8, "big") + content)
+
+    def _read(self, code: types.CodeType) -> None:
         self.asks_environment |= not _ENVIRONMENT.isdisjoint(code.co_names)
         shape = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
         inside = (code.co_varnames, code.co_freevars, code.co_cellvars)
-        flags = code.co_flags & ~_HAS_DOCSTRING
-        self.parts.append(f"code {code.co_name} {shape} {inside} {flags}".encode())
-        self.parts.append(code.co_exceptiontable)
+        self._say(f"code {code.co_name} {shape} {inside} {code.co_flags & ~_HAS_DOCSTRING}")
+        self._say(code.co_exceptiontable)
         before: list[Any] = [None, None]  # the last constants
         chain: list[str] = []
         for step in _steps(code):
             if step.opname in _GOES_ON and chain:
                 chain.append(step.argval)
             elif chain:
-                self.reads.append(tuple(chain))
+                self.reads[tuple(chain)] = None
                 chain = []
             if step.opname in _LOADS:
                 chain = [step.argval]
             elif step.opname == "IMPORT_NAME":
                 level, taken = before
-                self.imports.append((step.argval, level, taken or ()))
+                self.imports[step.argval, level, taken or ()] = None
             if step.opcode in dis.hasconst or step.opname == "LOAD_SMALL_INT":
                 before = [before[1], step.argval]
-                self.parts.append(step.opname.encode())
+                self._say(step.opname)
                 self._constant(step.argval)
             else:
                 named = isinstance(step.argval, str | tuple)
-                self.parts.append(f"{step.opname} {step.argval if named else step.arg!r}".encode())
-        self.parts.append(b"end")
+                self._say(f"{step.opname} {step.argval if named else step.arg!r}")
+        self._say("end")
         if chain:
-            self.reads.append(tuple(chain))
+            self.reads[tuple(chain)] = None
 
     def _constant(self, value: Any) -> None:
         if isinstance(value, types.CodeType):
-            self.read(value)
-        elif isinstance(value, tuple):
-            self.parts.append(f"tuple of {len(value)}".encode())
-            for item in value:
-                self._constant(item)
-        elif isinstance(value, frozenset):
-            self.parts.append(f"set of {len(value)}".encode())
-            for item in sorted(value, key=lambda one: (type(one).__name__, repr(one))):
+            self._read(value)
+        elif isinstance(value, tuple | frozenset):
+            ordered = value if isinstance(value, tuple) else sorted(value, key=_type_and_repr)
+            self._say(f"{'tuple' if ordered is value else 'set'} of {len(value)}")
+            for item in ordered:
                 self._constant(item)
         else:
             if isinstance(value, str):
-                self.texts.append(value)
-            self.parts.append(f"{type(value).__name__} {value!r}".encode(errors="surrogatepass"))
+                self.texts[value] = None
+            self._say(f"{type(value).__name__} {value!r}")
+
+
+bytecode = functools.lru_cache(maxsize=4_096)(Bytecode)
+"""Return the content of a code object, which is read once."""
+
+
+def _type_and_repr(value: Any) -> tuple[str, str]:
+    return type(value).__name__, repr(value)
 
 
 def _steps(code: types.CodeType) -> Iterator[dis.Instruction]:

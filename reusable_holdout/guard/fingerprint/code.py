@@ -20,8 +20,6 @@ from reusable_holdout.deferred import metadata
 from reusable_holdout.guard.fingerprint import bytecode
 from reusable_holdout.guard.fingerprint.bytecode import Bytecode
 
-__all__ = ["OfCode", "is_found"]
-
 _NOT_DONE = {  # attributes that describe a class, or that each process makes anew
     *("__doc__", "__module__", "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__"),
     "__slotnames__",  # pickle writes it down when it first meets the class
@@ -230,7 +228,8 @@ def edition(module: str) -> str | None:
         return None
     installed, standard = _folders()
     if file.startswith(installed):
-        return _version(top, getattr(loaded, "__version__", None))
+        told = getattr(loaded, "__version__", None)
+        return _version(top, told if isinstance(told, str) else None)
     return f"python {platform.python_version()}" if file.startswith(standard) else None
 
 
@@ -273,30 +272,17 @@ def _spelled(folders: list[str]) -> tuple[str, ...]:
     return tuple(sorted(one + os.sep for one in every))
 
 
-def _version(top: str, told: object) -> str | None:
-    """Return the version that a package states and the one it was installed with; None if there is neither."""
-    versions = [told] if isinstance(told, str) else []
-    installed = _installed(top)
-    if installed is not None:
-        versions.append(installed)
-    elif not versions:
-        versions += [metadata.version(one) for one in _distributions().get(top, ())]
-    return f"{top} {' '.join(versions)}" if versions else None
-
-
 @functools.cache
-def _installed(top: str) -> str | None:
-    """Return the version of the distribution of this name.
+def _version(top: str, told: str | None) -> str | None:
+    """Return the version that a package states and the one it was installed with; None if there is neither.
 
-    The version is cached, because a later installation does not change the loaded code.
+    The result is kept, because a later installation does not change the loaded code.
     """
+    versions = [] if told is None else [told]
     try:
-        return metadata.version(top)
+        versions.append(metadata.version(top))
     except metadata.PackageNotFoundError:
-        return None
-
-
-@functools.cache
-def _distributions() -> dict[str, list[str]]:
-    """Return the distributions of each package; slow, and needed only for packages that state no version."""
-    return {top: sorted(set(each)) for top, each in metadata.packages_distributions().items()}
+        if told is None:  # to look through all distributions is slow
+            others = metadata.packages_distributions().get(top, ())
+            versions = [metadata.version(one) for one in sorted(set(others))]
+    return f"{top} {' '.join(versions)}" if versions else None

@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.bisection import smallest_from_zero
+from reusable_holdout.mechanisms.accounting.composition import MOST_RELEASES
 from reusable_holdout.mechanisms.accounting.events import MOST_REPEATED, PrivacyEvent, has_profile
 from reusable_holdout.mechanisms.accounting.gaussian import gaussian_delta
 from reusable_holdout.mechanisms.accounting.losses import Profile, composed_delta, composed_epsilon
 from reusable_holdout.mechanisms.accounting.renyi import ORDERS, renyi_deltas, renyi_epsilon
-from reusable_holdout.noise.composition import MOST_RELEASES, float_of
-
-__all__ = ["PrivacyAccountant", "PrivacyCost"]
+from reusable_holdout.noise.composition import float_of
 
 _MOST_COMPOSED = 10**7  # releases; with more, no grid is fine enough to be tighter than Renyi divergences
 _ROUND_UP = 1 + 1e-9

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["largest_between", "smallest_between", "smallest_from_zero"]
-
 
 def smallest_from_zero(holds: Callable[[float], bool], *, start: float = 1.0, close: float = 0.0) -> float:
     """Find the smallest number, at least 0, from which on a condition holds.

@@ -17,10 +17,8 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.bisection import smallest_between
-from reusable_holdout.mechanisms.accounting.composition import even_share
-from reusable_holdout.noise.composition import LARGEST_EXPONENT, check_composed
-
-__all__ = ["bounded_range_composition", "bounded_range_epsilon_each"]
+from reusable_holdout.mechanisms.accounting.composition import check_composed, even_share
+from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
 # lattice points in one range: _FINE over the root of the number of rounds, but at least _COARSEST
 _FINE, _COARSEST = 350, 6

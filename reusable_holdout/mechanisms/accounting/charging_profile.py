@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from reusable_holdout.mechanisms.accounting.target_charging import target_charging_delta
 
-__all__ = ["Chords", "charging_profile"]
-
 _MOST_POINTS = 400
 _FEWER_POINTS, _MANY_CHARGES = 50, 10_000  # each point takes longer the more charges there are
 _LEAST_CHARGING = 1e-30  # the points end where delta is smaller

@@ -17,18 +17,6 @@ from reusable_holdout.mechanisms.accounting.losses import pure_profile, pure_ren
 from reusable_holdout.mechanisms.accounting.subsampling import subsampled_epsilon
 from reusable_holdout.mechanisms.accounting.target_charging import check_charging
 
-__all__ = [
-    "ApproximateEvent",
-    "BoundedRangeEvent",
-    "ConcentratedEvent",
-    "GaussianEvent",
-    "PrivacyEvent",
-    "PureEvent",
-    "SubsampledEvent",
-    "TargetChargingEvent",
-]
-
-
 _MOST_CHARGES = 10**7  # with more charges, each of fifty points takes seconds
 MOST_REPEATED = 10**15  # larger counts are not exact as floats
 

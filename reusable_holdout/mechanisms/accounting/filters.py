@@ -14,8 +14,6 @@ from reusable_holdout.mechanisms.accounting.bisection import smallest_between
 from reusable_holdout.mechanisms.accounting.events import PrivacyEvent
 from reusable_holdout.noise.composition import float_of
 
-__all__ = ["PrivacyFilter", "PrivacyOdometer"]
-
 _ORDERS = 1 + np.geomspace(0.05, 2000.0, 40)
 _MAIN_SHARE = 0.9  # of the weight, on the best order for concentrated events; the others share the rest
 _ROUND_UP = 1 + 1e-12  # a margin for the rounding of a sum

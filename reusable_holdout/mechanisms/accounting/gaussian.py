@@ -9,8 +9,6 @@ import numpy as np
 from reusable_holdout.deferred import optimize, special
 from reusable_holdout.errors import InputError
 
-__all__ = ["gaussian_delta", "gaussian_deviation"]
-
 _NODES = 24  # of a quadrature; the integrand is smooth over a length of 1
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of delta and of the root
 _SMALL_SHIFT = 1.0  # for shifts up to this, a quadrature keeps the digits that a difference loses

@@ -16,8 +16,6 @@ from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
 Profile: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 
-__all__ = ["composed_delta", "composed_epsilon", "pure_profile", "pure_renyi"]
-
 _INFLATION = 0.0005  # squared grid step over a loss's mean variance; the grid adds a quarter of it at most
 _CELLS = 256  # points of the grid that a loss's variance is guessed on
 _WIDTH = 24.0  # standard deviations of the composed loss that the grid spans

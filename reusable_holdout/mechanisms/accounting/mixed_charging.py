@@ -8,8 +8,6 @@ from collections.abc import Callable
 from reusable_holdout.deferred import optimize
 from reusable_holdout.errors import InputError
 
-__all__ = ["mixed_charging_epsilon", "mixed_charging_weight"]
-
 _ROUND_UP = 1 + 1e-9  # pays for a few floating-point operations
 _FARTHEST = 40  # in log t, below the inverse of the largest weight: the bound still falls there
 _LEAST, _LARGEST = 1e-100, 1e100  # weights and epsilons whose products and quotients are numbers

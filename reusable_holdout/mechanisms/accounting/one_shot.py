@@ -8,8 +8,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.composition import optimal_composition, optimal_epsilon_each
 from reusable_holdout.mechanisms.accounting.target_charging import not_prior_epsilon_each
 
-__all__ = ["one_shot_top_k_epsilon_each"]
-
 
 @functools.lru_cache(maxsize=256)
 def one_shot_top_k_epsilon_each(*, k: int, candidates: int, epsilon: float, delta: float) -> float:

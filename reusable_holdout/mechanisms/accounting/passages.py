@@ -14,8 +14,6 @@ from reusable_holdout.deferred import special
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
-__all__ = ["first_reached", "passage_delta", "passage_epsilon"]
-
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of incomplete beta functions, some 1e-12, and of their sum
 _TERMS = 64  # levels that are summed at a time
 _REST = 1e-5  # relative size of the levels that are left out; their largest possible sum is added

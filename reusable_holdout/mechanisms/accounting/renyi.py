@@ -7,8 +7,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ORDERS", "renyi_deltas", "renyi_epsilon"]
-
 ORDERS = 1 + np.geomspace(1e-2, 1e4, 240)
 """Orders of the Renyi divergence that are tried."""
 

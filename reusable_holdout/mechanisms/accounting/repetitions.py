@@ -13,8 +13,6 @@ from reusable_holdout.deferred import optimize
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.bisection import largest_between
 
-__all__ = ["Repetitions"]
-
 _ROUND_UP = 1 + 1e-12  # pays for a few floating-point operations
 _LEAST_STOP, _NEAREST = 1e-280, 1e-12
 _ORDERS = np.logspace(-6, 6, 481)  # orders, minus 1, that are tried for the second term of a Renyi cost

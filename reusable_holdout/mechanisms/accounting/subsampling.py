@@ -9,8 +9,6 @@ import numpy as np
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.composition import LARGEST_EXPONENT
 
-__all__ = ["epsilon_of_the_sample", "subsampled_epsilon"]
-
 _ROUND_UP = 1 + 2.0**-49  # pays for a few floating-point operations
 _FAR_ROUND_UP = 1 + 1e-12  # the same for a small difference of two large numbers
 

@@ -12,15 +12,6 @@ from reusable_holdout.mechanisms.accounting.composition import optimal_compositi
 from reusable_holdout.mechanisms.accounting.passages import first_reached, passage_delta, passage_epsilon
 from reusable_holdout.mechanisms.accounting.targets import not_prior_mean, not_prior_q
 
-__all__ = [
-    "TargetChargingBound",
-    "check_charging",
-    "not_prior_epsilon_each",
-    "target_charging",
-    "target_charging_delta",
-    "target_charging_epsilon_each",
-]
-
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of a binomial tail and of an optimal composition
 _BRACKET = 0.1  # first step towards the log epsilon of one call
 _PRECISION = 1e-10  # largest error of this log at the end

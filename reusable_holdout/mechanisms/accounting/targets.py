@@ -11,16 +11,6 @@ import math
 
 from reusable_holdout.errors import InputError
 
-__all__ = [
-    "between_thresholds_q",
-    "boundary_epsilon",
-    "boundary_q",
-    "boundary_wrapped_epsilon",
-    "differing_runs_q",
-    "not_prior_mean",
-    "not_prior_q",
-]
-
 _ROUND_DOWN = 1 - 2.0**-49  # pays for a few floating-point operations; a smaller q claims less
 
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.discrete_laplace import GeometricNoise
 
-__all__ = ["DiscreteExponential"]
-
 
 class DiscreteExponential(GeometricNoise):
     """Discrete exponential (geometric) distribution: ``P(X = x)`` proportional to ``exp(-x / scale)`` on 0, 1, 2, ...
@@ -41,17 +39,6 @@ class DiscreteExponential(GeometricNoise):
     >>> DiscreteExponential(3).tail_quantile(-20.0)
     60
     """
-
-    @property
-    def mean(self) -> float:
-        """Mean in grid units; about ``scale - 1/2``.
-
-        Examples
-        --------
-        >>> round(DiscreteExponential(10).mean, 4)
-        9.5083
-        """
-        return 1.0 / math.expm1(self._rate) if self.scale else 0.0
 
     def log_pmf(self, x: int) -> float:
         """Return the log probability of one value.

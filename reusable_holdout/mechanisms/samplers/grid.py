@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from reusable_holdout.errors import InputError
 
-__all__ = ["Grid"]
-
 _STEPS_LOG2 = 16  # a sensitivity is at least 2**16 steps, so rounding it up adds at most 1 part in 65,536
 _FARTHEST = 2.0**60  # steps from 0: up to there a value plus its noise fits int64
 _LARGEST_EXACT = 2**53  # floats round larger whole numbers, which could move two of them further apart

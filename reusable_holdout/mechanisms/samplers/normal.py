@@ -14,8 +14,6 @@ from fractions import Fraction
 from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 from reusable_holdout.noise.discrete_laplace import leading_bits
 
-__all__ = ["Normal", "nearest_with_noise"]
-
 _HALF = Fraction(1, 2)
 _DOUBT = 1e-12  # absolute; the floating-point probability below errs by less than a hundredth of it
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from reusable_holdout.noise.keyed import KeyedNoise, NoiseLaw
-
-__all__ = ["NumberedNoise"]
+from reusable_holdout.noise.discrete_laplace import GeometricNoise
+from reusable_holdout.noise.keyed import KeyedNoise
 
 _NUMBER_BYTES = 8
 _DRAWS = 64  # number of draws from one call of the hash function
@@ -67,7 +66,7 @@ class NumberedNoise(KeyedNoise):
     def __repr__(self) -> str:
         return f"NumberedNoise(key=<hidden>, epoch={self.epoch})"
 
-    def draw(self, distribution: NoiseLaw, *, label: str, question: bytes) -> int:
+    def draw(self, distribution: GeometricNoise, *, label: str, question: bytes) -> int:
         """Draw the noise of one question.
 
         The result equals that of `draw_many` for the same question.
@@ -82,14 +81,18 @@ class NumberedNoise(KeyedNoise):
         InputError
             If the label contains "/".
         """
-        if len(question) != _NUMBER_BYTES:
+        size = distribution.stream_bytes
+        if not size or len(question) != _NUMBER_BYTES:
             return super().draw(distribution, label=label, question=question)
         block, place = divmod(int.from_bytes(question, "big"), _DRAWS)
-        size = distribution.stream_bytes
         stream = self._block(label, block, size)[place * size : (place + 1) * size]
-        return distribution.decode(stream, lambda position: self._further(label, position, question))
+        return int(
+            distribution.decode_many(stream, lambda _, position: self._further(label, position, question))[0]
+        )
 
-    def _chunk(self, distribution: NoiseLaw, label: str, questions: Sequence[bytes]) -> npt.NDArray[np.int64]:
+    def _chunk(
+        self, distribution: GeometricNoise, label: str, questions: Sequence[bytes]
+    ) -> npt.NDArray[np.int64]:
         size = distribution.stream_bytes
         if not size or set(map(len, questions)) != {_NUMBER_BYTES}:
             return super()._chunk(distribution, label, questions)

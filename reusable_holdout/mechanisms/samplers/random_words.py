@@ -14,8 +14,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.noise.discrete_laplace import flip
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 
-__all__ = ["Digits", "RandomWords"]
-
 _DOMAIN = b"reusable-holdout/words/1"
 _BLOCK = 8192  # words fetched at a time
 _WORD_BITS = 64

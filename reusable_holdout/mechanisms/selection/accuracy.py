@@ -12,8 +12,6 @@ from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.selection.exponential import check_rounds, rate_of_rounds, selection_rate
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-__all__ = ["NoisyChoice", "exponential_accuracy", "noisy_max_accuracy"]
-
 NoisyChoice: TypeAlias = Literal["laplace", "exponential"]
 
 

@@ -14,8 +14,6 @@ from reusable_holdout.mechanisms.accounting.one_shot import one_shot_top_k_epsil
 from reusable_holdout.mechanisms.selection.exponential import check_rounds
 from reusable_holdout.mechanisms.sparse_vector.scales import check_privacy
 
-__all__ = ["Selection", "SelectionNoise", "compare_selections"]
-
 Selection: TypeAlias = Literal[
     "exponential_top", "noisy_top_k_gaps", "one_shot_top_k", "permute_and_flip_top"
 ]

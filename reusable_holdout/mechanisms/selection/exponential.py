@@ -14,15 +14,6 @@ from reusable_holdout.mechanisms.samplers.grid import Grid
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.race import first_rings
 
-__all__ = [
-    "candidates_on_grid",
-    "check_rounds",
-    "exponential_mechanism",
-    "exponential_top",
-    "rate_of_rounds",
-    "selection_rate",
-]
-
 
 def candidates_on_grid(
     scores: npt.ArrayLike, *, epsilon: float, sensitivity: float

@@ -17,8 +17,6 @@ from reusable_holdout.mechanisms.selection.exponential import (
 )
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-__all__ = ["NoisyMaxNoise", "Ranking", "draw_noise", "report_noisy_max"]
-
 NoisyMaxNoise: TypeAlias = Literal["laplace", "exponential", "gumbel"]
 
 _CHUNK = 1024  # draws made together: their bytes stay in the processor's cache

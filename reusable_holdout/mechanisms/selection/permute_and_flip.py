@@ -12,8 +12,6 @@ from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_e
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, check_rounds, selection_rate
 
-__all__ = ["flip_in_order", "permute_and_flip", "permute_and_flip_top"]
-
 
 def permute_and_flip(
     scores: npt.ArrayLike,

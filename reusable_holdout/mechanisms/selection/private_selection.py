@@ -12,8 +12,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting.repetitions import Repetitions
 from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 
-__all__ = ["PrivateSelection", "draw_repetitions", "private_selection"]
-
 _DIGITS_SLACK = 60  # decimal digits that may be lost to a shape or a logarithm near 0, and to many runs
 
 

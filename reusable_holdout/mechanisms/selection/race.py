@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from reusable_holdout.mechanisms.samplers.random_words import Digits, RandomWords
 
-__all__ = ["first_rings"]
-
 _WORD_BITS = 64
 _DOUBT = 1e-12  # relative; the bounds below err by less than a hundredth of it
 _INTERVAL_SLACK = 4.0  # follows from the derivative in `_log_ring_bounds`

@@ -15,8 +15,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.race import first_rings
 
-__all__ = ["synthetic_accuracy", "synthetic_data", "synthetic_size"]
-
 _MOST_CANDIDATES = 2_000_000
 _MOST_NATS = 50.0  # candidates are counted exactly if the log of their number is below this
 _UNIT = 2**20  # values of queries are rounded to multiples of 1/_UNIT, which costs accuracy, not privacy

@@ -18,8 +18,6 @@ from reusable_holdout.mechanisms.selection.permute_and_flip import permute_and_f
 from reusable_holdout.mechanisms.selection.top_k import TopK, noisy_top_k_gaps, one_shot_top_k
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-__all__ = ["select_then_measure", "select_top"]
-
 Mechanism: TypeAlias = Literal[Selection, "tightest"]
 
 

@@ -20,8 +20,6 @@ from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid
 from reusable_holdout.mechanisms.selection.noisy_max import Ranking, draw_noise
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 
-__all__ = ["TopK", "TopKGaps", "noisy_top_k_gaps", "one_shot_top_k"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

@@ -16,8 +16,6 @@ from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.mechanisms.selection.exponential import candidates_on_grid, selection_rate
 from reusable_holdout.mechanisms.selection.race import first_rings
 
-__all__ = ["UnknownDomainTop", "unknown_domain_margin", "unknown_domain_top"]
-
 Item = TypeVar("Item", bound="Hashable")
 
 _ROUND_UP = 1 + 1e-9  # pays for the rounding of a logarithm

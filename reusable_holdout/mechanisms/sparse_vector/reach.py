@@ -9,8 +9,6 @@ from typing import Literal, TypeAlias
 from reusable_holdout.deferred import special
 from reusable_holdout.mechanisms.accounting.bisection import smallest_between
 
-__all__ = ["DEVIATIONS", "Law", "reach_of", "tail_of"]
-
 Law: TypeAlias = Literal["laplace", "exponential"]
 
 DEVIATIONS: Mapping[Law, float] = {"laplace": math.sqrt(2.0), "exponential": 1.0}

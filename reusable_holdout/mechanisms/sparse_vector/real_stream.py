@@ -18,8 +18,6 @@ from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import key_from_seed, new_key
 from reusable_holdout.noise.sparse_vector import ComparisonLaw, NoiseScales, SparseVector, ThresholdNoise
 
-__all__ = ["Comparison", "RealStream", "YesNoStream", "check_tail"]
-
 Comparison: TypeAlias = Literal["laplace", "exponential"]
 
 _LAWS: Mapping[str, ComparisonLaw] = {"laplace": DiscreteLaplace, "exponential": DiscreteExponential}

@@ -11,8 +11,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.sparse_vector.real_stream import Comparison
 from reusable_holdout.mechanisms.sparse_vector.streams import StandardSVT
 
-__all__ = ["retraversal"]
-
 
 def retraversal(
     values: npt.ArrayLike,

@@ -11,17 +11,6 @@ from reusable_holdout.mechanisms.accounting.composition import optimal_epsilon_e
 from reusable_holdout.noise.calibration import optimal_ratio
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
-__all__ = [
-    "Composition",
-    "Split",
-    "check_privacy",
-    "composed_scale",
-    "epsilon_of_a_round",
-    "numeric_sparse_scales",
-    "sparse_scales",
-    "standard_svt_scales",
-]
-
 Composition: TypeAlias = Literal["advanced", "optimal"]
 Split: TypeAlias = Literal["lecture", "book"]
 

@@ -22,8 +22,6 @@ from reusable_holdout.mechanisms.sparse_vector.scales import (
 )
 from reusable_holdout.noise.sparse_vector import NoiseScales
 
-__all__ = ["AboveThreshold", "ConditionalStream", "NumericSparse", "Sparse", "StandardSVT"]
-
 
 class Sparse(YesNoStream):
     """A stream that answers whether each query is above a threshold, and halts after `charges` queries above it.

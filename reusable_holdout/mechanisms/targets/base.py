@@ -10,8 +10,6 @@ from typing import NoReturn, TypeVar
 
 from reusable_holdout.errors import BudgetError, HandleError, InputError
 
-__all__ = ["Interaction"]
-
 Outcome = TypeVar("Outcome")
 
 

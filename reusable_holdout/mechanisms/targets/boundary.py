@@ -13,8 +13,6 @@ from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.random_words import RandomWords
 from reusable_holdout.noise.discrete_laplace import leading_bits
 
-__all__ = ["boundary_wrapper", "exponential_weights", "exponential_weights_or_low"]
-
 _DIGITS = 64  # binary digits of the exponential mechanism's weight ratio
 
 

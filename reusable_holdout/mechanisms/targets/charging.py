@@ -15,8 +15,6 @@ from reusable_holdout.mechanisms.targets.interaction import TargetInteraction
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
 
-__all__ = ["Side", "TargetCharging"]
-
 Side = Literal["below", "between", "above"]
 
 

@@ -14,8 +14,6 @@ from reusable_holdout.mechanisms.accounting.target_charging import not_prior_eps
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
 
-__all__ = ["IndividualCharging"]
-
 
 class IndividualCharging:
     """Counts of the records that satisfy a predicate, published if they are large.

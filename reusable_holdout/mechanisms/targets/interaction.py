@@ -10,8 +10,6 @@ from reusable_holdout.mechanisms.accounting.target_charging import target_chargi
 from reusable_holdout.mechanisms.accounting.targets import differing_runs_q, not_prior_mean, not_prior_q
 from reusable_holdout.mechanisms.targets.base import Interaction
 
-__all__ = ["TargetInteraction"]
-
 Outcome = TypeVar("Outcome")
 
 

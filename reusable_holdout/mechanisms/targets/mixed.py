@@ -11,8 +11,6 @@ from reusable_holdout.mechanisms.accounting.mixed_charging import mixed_charging
 from reusable_holdout.mechanisms.accounting.targets import not_prior_q
 from reusable_holdout.mechanisms.targets.base import Interaction
 
-__all__ = ["MixedInteraction"]
-
 Outcome = TypeVar("Outcome")
 
 

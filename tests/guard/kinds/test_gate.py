@@ -1,7 +1,5 @@
 """Gates: one bit, whose two intervals need no division of the failure probability."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

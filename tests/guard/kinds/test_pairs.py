@@ -1,7 +1,5 @@
 """The worst analyst against pairs: of fair coins nothing is better, and how often that is certified is counted."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import GUARD
 from within_reach import answered, refused
 
@@ -97,6 +97,12 @@ def outside(interval, truth):
     return not interval.low - 1e-12 <= truth <= interval.high + 1e-12
 
 
+def chance_of_a_miss(samples, found, law, truth):
+    """Sum the chances of the holdouts whose intervals miss the truth."""
+    intervals = zip(samples, found, strict=True)
+    return sum(chance(counts, law) for (counts, _), interval in intervals if outside(interval, truth))
+
+
 @pytest.mark.long(*GUARD)
 @pytest.mark.parametrize("way", ["check", "reveal", "final"])
 @for_each("name", METRICS)
@@ -112,12 +118,7 @@ def test_no_answer_misses_more_often_than_its_node_allows(name, way):
             found = [told(kind, sample, prior)[1] for _, sample in samples]
         for law in laws(12):
             truth = population(name, metric, law)
-            missed = sum(
-                chance(counts, law)
-                for (counts, _), interval in zip(samples, found, strict=True)
-                if outside(interval, truth)
-            )
-            assert missed <= allowed(kind)
+            assert chance_of_a_miss(samples, found, law, truth) <= allowed(kind)
 
 
 @pytest.mark.long(*GUARD)
@@ -165,12 +166,7 @@ def test_an_average_precision_misses_no_more_often_with_ties_in_any_places(way):
         for law in laws(4, types=6):
             own, other = np.cumsum(law[:3]), np.cumsum(law[3:])
             truth = float((law[:3] * own / (own + other)).sum() / law[:3].sum())
-            missed = sum(
-                chance(counts, law)
-                for (counts, _), interval in zip(samples, found, strict=True)
-                if outside(interval, truth)
-            )
-            assert missed <= allowed(kind)
+            assert chance_of_a_miss(samples, found, law, truth) <= allowed(kind)
 
 
 PAIRS = [(0.0, 0.2), (1.0, 0.9), (1.0, 0.1), (0.5, 0.5)]  # of target and prediction
@@ -190,12 +186,7 @@ def test_what_is_explained_about_a_centre_misses_no_more_often(way):
         for law in laws(12):
             errors, totals = law @ (targets - guesses) ** 2, law @ (targets - 0.4) ** 2
             truth = max(1.0 - errors / totals / 1.5, 0.0)  # normalised to [0, 1], as the plan's bounds are
-            missed = sum(
-                chance(counts, law)
-                for (counts, _), interval in zip(samples, found, strict=True)
-                if outside(interval, truth)
-            )
-            assert missed <= allowed(kind)
+            assert chance_of_a_miss(samples, found, law, truth) <= allowed(kind)
 
 
 def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows():
@@ -208,12 +199,7 @@ def test_a_gate_accepts_what_is_not_as_good_no_more_often_than_its_node_allows()
         found = [interval for _, interval in each]
         for law in laws(12):
             truth = population("f1", metric, law)
-            missed = sum(
-                chance(counts, law)
-                for (counts, _), interval in zip(samples, found, strict=True)
-                if outside(interval, truth)
-            )
-            assert missed <= allowed(kind)
+            assert chance_of_a_miss(samples, found, law, truth) <= allowed(kind)
 
 
 def test_every_way_a_charge_can_come_out_is_told_around_the_whole_set():
@@ -304,8 +290,7 @@ def test_outcomes_of_another_kind_are_unknown():
 
 @for_each("wrong", [{"noise": 0.1}, {"threshold": 0.1}, {"board": "claims"}])
 def test_a_plan_for_a_ratio_has_neither_noise_nor_threshold_nor_claims(wrong):
-    with pytest.raises(InputError, match="ratio"):
-        plan(**wrong)
+    refuses(InputError, "ratio", plan, **wrong)
 
 
 @for_each(

@@ -1,7 +1,5 @@
 """Reveals, choices, finals: every score and noise within reach is certified, and each outcome has its public cost."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -1,5 +1,6 @@
 """The commands gate init and gate ask on labels: verdicts, statuses, refusals, and secrets."""
 
+import functools
 import json
 import os
 import pickle
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from cases import refuses
 from integrations.evals.conftest import ACCEPTED, BAD_INPUT, HALTED, REJECTED, history
-from made_guards import made_guard
+from made_guards import made_guard, right_in
 from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
 
 from reusable_holdout.errors import InputError, LedgerKeyError, LedgerMismatchError
@@ -22,14 +23,11 @@ ROWS = 2_000
 IDS = np.array([f"r{k:04}" for k in range(ROWS)])
 LABELS = np.random.default_rng(0).integers(0, 2, ROWS)
 PLAN = ["--queries", 20, "--tolerance", 0.15]
+predicted = functools.partial(
+    right_in, LABELS
+)  # noise moves a verdict only if it is near the named improvement
 OF_LABELS = ["--labels", "labels.csv", *PLAN]
 OF_IDS = ["--labels", "labelled.csv", "--id", "id", *PLAN]
-
-
-def predicted(accuracy, variant=0):
-    """Predictions of exactly this accuracy: noise moves a verdict only if it is near the named improvement."""
-    wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
-    return np.where(wrong, 1 - LABELS, LABELS)
 
 
 @pytest.fixture(autouse=True)

@@ -1,21 +1,18 @@
 """What a gate accepts is certified to be better by what was named, down to the last charge."""
 
+import functools
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_guards import right_in
 from reusable_holdout_evals.gate import ask_gate, make_gate, open_gate
 
 from reusable_holdout.errors import LedgerMismatchError
 
 ROWS = 2_000
 LABELS = np.random.default_rng(0).integers(0, 2, ROWS)
-
-
-def predicted(accuracy, variant=0):
-    """Predictions of exactly this accuracy."""
-    wrong = np.roll(np.arange(ROWS) >= round(accuracy * ROWS), variant)
-    return np.where(wrong, 1 - LABELS, LABELS)
+predicted = functools.partial(right_in, LABELS)
 
 
 def test_what_is_accepted_is_certified_to_reach_the_named_improvement_wherever_the_gate_is_opened(write):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from board_servers import ADMIN, Site, served
 from children import Child
+from made_guards import right_in
 from reusable_holdout_leaderboard import Competition, Rules
 from reusable_holdout_leaderboard.competition.base import digest_of
 from reusable_holdout_leaderboard.settings import Settings
@@ -149,8 +150,7 @@ def predictions(labels):
     """Return predictions of an exact accuracy on the holdout's rows; `variant` gives different ones."""
 
     def of(accuracy, variant=0, *, rows=ROWS):
-        wrong = np.roll(np.arange(rows) >= round(accuracy * rows), variant)
-        return np.where(wrong, 1 - labels[:rows], labels[:rows])
+        return right_in(labels[:rows], accuracy, variant)
 
     return of
 

@@ -12,7 +12,7 @@ import matplotlib as mpl
 import mlflow
 import numpy as np
 import pytest
-from made_guards import made_guard
+from made_guards import made_guard, right_in
 from mlflow import MlflowClient
 from servers import free_port, run_folder, shared
 
@@ -32,12 +32,6 @@ os.environ |= {
 }
 uvicorn.run("mlflow.server.fastapi_app:app", host="127.0.0.1", port=int(port))
 """
-
-
-def right_in(labels, share, variant=0):
-    """Predictions that are right on this share of the rows; variants are right on other rows."""
-    wrong = np.roll(np.arange(len(labels)) >= share * len(labels), variant)
-    return np.where(wrong, 1 - labels, labels)
 
 
 class TrackingServer:
@@ -103,6 +97,11 @@ def database(tmp_path, monkeypatch, empty_database):
     uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
     MlflowClient(uri).create_experiment("churn", artifact_location=(tmp_path / "artifacts").as_uri())
     return uri
+
+
+@pytest.fixture
+def client(database):
+    return MlflowClient(database)
 
 
 @pytest.fixture(autouse=True)

@@ -16,11 +16,6 @@ from reusable_holdout.errors import Halted
 
 
 @pytest.fixture
-def client(database):
-    return MlflowClient(database)
-
-
-@pytest.fixture
 def tracked(database):
     """Track a guard in the experiment "churn"."""
 

@@ -4,7 +4,7 @@ import mlflow
 import numpy as np
 import pytest
 from cases import refuses
-from integrations.mlflow.conftest import right_in
+from made_guards import right_in
 from reusable_holdout_mlflow import best_run, final_of_runs, register_certified, track
 
 from reusable_holdout.errors import InputError

@@ -7,7 +7,7 @@ import pytest
 from cases import refuses
 from children import Child
 from integrations.mlflow.answers_in import check_complete
-from integrations.mlflow.conftest import right_in
+from made_guards import right_in
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import sync, track
 from reusable_holdout_mlflow.answers import log_answers

@@ -12,18 +12,13 @@ import pandas as pd
 import pytest
 from children import Child
 from integrations.mlflow.answers_in import by_step, check_complete
-from integrations.mlflow.conftest import right_in
+from made_guards import right_in
 from mlflow import MlflowClient
 from reusable_holdout_mlflow import track
 
 from reusable_holdout.errors import Halted, InputError
 
 pytestmark = pytest.mark.long("integrations/reusable_holdout_mlflow", "reusable_holdout")
-
-
-@pytest.fixture
-def client(database):
-    return MlflowClient(database)
 
 
 def ask(guard, predictions, prior):

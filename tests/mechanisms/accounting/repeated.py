@@ -4,6 +4,16 @@ import math
 
 import mpmath
 
+from reusable_holdout.mechanisms.accounting import Repetitions
+
+COMMON_LAWS = [
+    Repetitions(mean=4.0, shape=1.0),
+    Repetitions(mean=4.0),
+    Repetitions(mean=12.0, shape=0.5),
+    Repetitions(mean=3.0, shape=-0.5),
+    Repetitions(mean=5.0, shape=math.inf),
+]
+
 
 def run_probabilities(law):
     """Compute the chance of each number of runs by gamma functions, until hardly anything is left."""

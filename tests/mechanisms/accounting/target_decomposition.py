@@ -8,6 +8,11 @@ import numpy as np
 from scipy import optimize, special
 
 
+def arrays(first, second, target):
+    """Return two laws as floats, and the outcomes in the target as booleans."""
+    return np.asarray(first, dtype=float), np.asarray(second, dtype=float), np.asarray(target, dtype=bool)
+
+
 def privacy_loss(first, second):
     """Compute the largest log-ratio, in both directions, of two outcome distributions."""
     p, r = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
@@ -20,11 +25,7 @@ def largest_q(first, second, target, *, epsilon):
     Taking common mass away from the target makes both sides of ``P(T) - c(T) >= q (1 - sum c)`` larger by the same,
     so it is best empty; off the target as much as indistinguishability allows is common.
     """
-    p, r, hit = (
-        np.asarray(first, dtype=float),
-        np.asarray(second, dtype=float),
-        np.asarray(target, dtype=bool),
-    )
+    p, r, hit = arrays(first, second, target)
     # exp(e) p - r, written so that small differences are not lost
     common = np.minimum(np.expm1(epsilon) * p - (r - p), np.expm1(epsilon) * r - (p - r)) / np.expm1(epsilon)
     # 1 - sum of the common mass, likewise: the target's mass and what each other outcome keeps
@@ -34,22 +35,14 @@ def largest_q(first, second, target, *, epsilon):
 
 def largest_mean(first, second, target, *, epsilon):
     """Give the largest mean of the two chances of the target, with as much common mass as `largest_q` takes."""
-    p, r, hit = (
-        np.asarray(first, dtype=float),
-        np.asarray(second, dtype=float),
-        np.asarray(target, dtype=bool),
-    )
+    p, r, hit = arrays(first, second, target)
     least = largest_q(p, r, hit, epsilon=epsilon)
     return float((p[hit].sum() + r[hit].sum()) / (2 * min(p[hit].sum(), r[hit].sum())) * least)
 
 
 def largest_q_by_linear_program(first, second, target, *, epsilon):
     """Give the largest q by bisection over the linear programs of Definition 2.1."""
-    p, r, hit = (
-        np.asarray(first, dtype=float),
-        np.asarray(second, dtype=float),
-        np.asarray(target, dtype=bool),
-    )
+    p, r, hit = arrays(first, second, target)
     growth = np.exp(epsilon)
     upper = np.minimum(np.minimum(p, r), np.minimum(growth * p - r, growth * r - p) / (growth - 1))
     low, high = 0.0, 1.0

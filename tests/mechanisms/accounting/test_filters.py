@@ -7,7 +7,7 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import ACCOUNTING
 from scipy import optimize, special
 
@@ -98,8 +98,7 @@ def test_a_filter_affords_nearly_as_much_as_composition_without_adaptivity(each)
 def test_an_event_that_cannot_be_paid_costs_nothing():
     budget = accounting.PrivacyFilter(epsilon=1.0, delta=1e-6)
     budget.admit(accounting.PureEvent(0.9))
-    with pytest.raises(BudgetError, match="nothing was spent"):
-        budget.admit(accounting.PureEvent(0.5))
+    refuses(BudgetError, "nothing was spent", budget.admit, accounting.PureEvent(0.5))
     assert budget.events == 1
     budget.admit(accounting.PureEvent(0.1))  # 0.9 and 0.1 are 1
     assert not budget.affords(accounting.PureEvent(0.05))
@@ -113,8 +112,7 @@ def test_deltas_of_events_are_paid_from_what_is_set_aside():
     assert not budget.affords(accounting.ApproximateEvent(0.1, 1.1e-7))
     odometer = accounting.PrivacyOdometer(delta=1e-6, failures=1e-7)
     odometer.add(accounting.ApproximateEvent(0.1, 0.9e-7))
-    with pytest.raises(BudgetError, match="nothing was noted"):
-        odometer.add(accounting.ApproximateEvent(0.1, 0.9e-7))
+    refuses(BudgetError, "nothing was noted", odometer.add, accounting.ApproximateEvent(0.1, 0.9e-7))
     assert odometer.events == 1
 
 

@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from scipy import stats
 
 from reusable_holdout.errors import InputError
@@ -72,8 +72,7 @@ def test_the_first_number_that_has_reached_is_found_from_any_guess_and_soon_from
 
 
 def test_an_epsilon_beyond_all_steps_is_refused():
-    with pytest.raises(InputError, match="epsilon must be at most"):
-        passages.first_reached(lambda number: number > 2**50, 1)
+    refuses(InputError, "epsilon must be at most", passages.first_reached, lambda number: number > 2**50, 1)
     for each, mean in ((50.0, 0.3), (1e5, 0.5)):
         with pytest.raises(InputError, match="epsilon must be at most"):
             passage_epsilon(each=each, delta=0.5, charges=1, mean=mean)

@@ -7,7 +7,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from long_tests import ACCOUNTING
@@ -259,8 +259,7 @@ def test_extreme_wishes_have_a_largest_epsilon_of_a_call(epsilon, delta, charges
 def test_wishes_beyond_all_numbers_are_refused(monkeypatch):
     for q in (boundary_q, lambda _: 1.0):
         for epsilon in (1e300, 1e308):
-            with pytest.raises(InputError):
-                target_charging_epsilon_each(epsilon=epsilon, delta=1e-6, charges=2, q=q)
+            refuses(InputError, "", target_charging_epsilon_each, epsilon=epsilon, delta=1e-6, charges=2, q=q)
     with pytest.raises(InputError, match="less extreme"):
         target_charging_epsilon_each(epsilon=1.0, delta=5e-324, charges=3, **NOT_PRIOR)
     monkeypatch.setattr(module, "_FARTHEST", 1.0)  # no small epsilon may be tried

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import ACCOUNTING
 from mechanisms.accounting.target_decomposition import (
     largest_mean,
@@ -167,8 +167,7 @@ def test_targets_are_the_papers_formulas_rounded_to_the_safe_side_and_hardly(eps
     assert boundary_epsilon(boundary_wrapped_epsilon(epsilon)) <= epsilon
     assert boundary_q(epsilon) == boundary_q(epsilon, boundary_epsilon(epsilon))
     for bad in (math.nextafter(boundary_epsilon(epsilon), 0), math.inf, math.nan):
-        with pytest.raises(InputError, match="wrapped is finite and at least"):
-            boundary_q(epsilon, bad)
+        refuses(InputError, "wrapped is finite and at least", boundary_q, epsilon, bad)
 
 
 def test_the_smallest_numbers_have_a_wrapped_epsilon_and_a_mean():

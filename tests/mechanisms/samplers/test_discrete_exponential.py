@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -44,9 +44,7 @@ def test_scale_zero_is_no_noise():
     assert [law.log_pmf(x) for x in (-1, 0, 1)] == [-math.inf, 0.0, -math.inf]
     assert [law.log_tail(m) for m in (-1, 0, 1)] == [0.0, 0.0, -math.inf]
     assert law.tail_quantile(-1.0) == 1
-    assert law.decode(b"", lambda position: iter(())) == 0
-    with pytest.raises(InputError, match="a scale above 0"):
-        law.decode_many(b"", lambda draw, position: iter(()))
+    refuses(InputError, "a scale above 0", law.decode_many, b"", lambda draw, position: iter(()))
 
 
 @for_each("scale", [Fraction(1), Fraction(10)])

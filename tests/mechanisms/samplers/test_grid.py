@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from cases import for_each
+from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.samplers.grid import Grid
@@ -32,10 +31,8 @@ def test_a_number_is_rounded_with_halves_upwards_and_one_beyond_the_grid_is_refu
     refusal = f"at most {grid.farthest:.17g} from 0, which is 2\\*\\*60 grid steps".replace("+", "\\+")
     beyond = math.nextafter(grid.farthest, math.inf), 2 * grid.farthest, 1e300, math.inf, 10**400, 2**120
     for value in (*beyond, *(-far for far in beyond)):
-        with pytest.raises(InputError, match=refusal):
-            grid.steps(value)
-        with pytest.raises(InputError, match=refusal):
-            grid.steps_many([0.0, value])
+        refuses(InputError, refusal, grid.steps, value)
+        refuses(InputError, refusal, grid.steps_many, [0.0, value])
 
 
 def test_large_whole_numbers_are_rounded_exactly():

@@ -38,7 +38,9 @@ def test_the_words_are_those_of_the_notes(number, label):
     stream = hashlib.shake_256(head + block.to_bytes(8, "big")).digest(64 * law.stream_bytes)
     part = stream[place * law.stream_bytes : (place + 1) * law.stream_bytes]
     noise = NumberedNoise(KEY, epoch=3)
-    expected = law.decode(part, lambda position: noise._further(label, position, number.to_bytes(8, "big")))
+    (expected,) = law.decode_many(
+        part, lambda draw, position: noise._further(label, position, number.to_bytes(8, "big"))
+    )
     assert noise.draw(law, label=label, question=number.to_bytes(8, "big")) == expected
 
 

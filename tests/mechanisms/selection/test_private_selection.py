@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import for_each
 from long_tests import MECHANISMS
-from mechanisms.accounting.repeated import best_of, border, run_probabilities
+from mechanisms.accounting.repeated import COMMON_LAWS, best_of, border, run_probabilities
 from mechanisms.selection.selection_laws import Scripted, is_rejected
 
 from reusable_holdout.mechanisms import RandomWords, private_selection
@@ -16,16 +16,6 @@ from reusable_holdout.mechanisms.accounting import Repetitions
 from reusable_holdout.mechanisms.samplers.random_words import Digits
 from reusable_holdout.mechanisms.selection import private_selection as module
 from reusable_holdout.mechanisms.selection.private_selection import _passed, draw_repetitions
-
-LAWS = [
-    Repetitions(mean=4.0, shape=1.0),
-    Repetitions(mean=4.0),
-    Repetitions(mean=12.0, shape=0.5),
-    Repetitions(mean=3.0, shape=-0.5),
-    Repetitions(mean=2.0, shape=1e-12),
-    Repetitions(mean=1.0, shape=2.0),
-    Repetitions(mean=5.0, shape=math.inf),
-]
 
 
 def listed(*words):
@@ -37,7 +27,7 @@ def drawn(law, *words):
     return draw_repetitions(law, listed(*words))
 
 
-@for_each("law", LAWS)
+@for_each("law", [*COMMON_LAWS, Repetitions(mean=2.0, shape=1e-12), Repetitions(mean=1.0, shape=2.0)])
 def test_the_number_of_runs_is_where_the_distribution_function_passes_the_digits(law):
     """Both sides of each step: as many digits as it takes, so that the chances are exact."""
     with mpmath.workdps(80):

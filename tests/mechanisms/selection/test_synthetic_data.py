@@ -8,7 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from long_tests import MECHANISMS
@@ -167,8 +167,7 @@ def test_as_many_candidates_as_the_limit_are_enumerated_and_one_more_is_refused(
     with pytest.raises(InputError, match=r"at most 2,001 .* 1 rows over 2002 cells are about 2\.0e\+3; take"):
         synthetic_data([0], query, epsilon=1.0, size=1)
     assert len(synthetic_data([0, 1, 2], np.eye(3), epsilon=1.0, size=61)) == 61  # 63 * 62 / 2 = 1953
-    with pytest.raises(InputError, match="62 rows over 3 cells"):
-        synthetic_data([0], np.eye(3), epsilon=1.0, size=62)  # 2016
+    refuses(InputError, "62 rows over 3 cells", synthetic_data, [0], np.eye(3), epsilon=1.0, size=62)  # 2016
 
 
 @for_each(
@@ -187,6 +186,5 @@ def test_rows_times_size_is_bounded_so_that_the_sums_fit():
         return module._Question(np.array([rows, 0]), np.zeros((1, 2), dtype=np.int64))
 
     assert module._check_size(2**20, question(2**22 - 1)) == 2**20
-    with pytest.raises(InputError, match=r"below 2\*\*42; got 4194304 rows"):
-        module._check_size(2**20, question(2**22))
+    refuses(InputError, r"below 2\*\*42; got 4194304 rows", module._check_size, 2**20, question(2**22))
     assert (module._MOST_PRODUCT - 1) * module._UNIT < 2**63

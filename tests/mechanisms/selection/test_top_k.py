@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import MECHANISMS
 from mechanisms.selection.selection_laws import (
     Scripted,
@@ -216,5 +216,4 @@ def test_nothing_is_run_where_a_parameter_is_out_of_range(wrong):
     def algorithm(candidate, epsilon):
         raise AssertionError("was run")
 
-    with pytest.raises(InputError):
-        one_shot_top_k([1, 2, 3], algorithm=algorithm, **({"k": 1} | PUBLISH | wrong))
+    refuses(InputError, "", one_shot_top_k, [1, 2, 3], algorithm=algorithm, **{"k": 1} | PUBLISH | wrong)

@@ -4,8 +4,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
-from cases import for_each
+from cases import for_each, refuses
 from mechanisms.scripted_noise import ScriptedNoise, spent
 
 from reusable_holdout.errors import BudgetError, InputError
@@ -107,10 +106,8 @@ def test_after_the_last_charge_nothing_is_answered():
     core = SparseVector(scales=SCALES, noise=NOISE, charges=1)
     core.charge(5, b"a")
     assert (core.halted, core.spent, core.charges, core.scales) == (True, 1, 1, SCALES)
-    with pytest.raises(BudgetError, match="nothing was charged"):
-        core.charge(5, b"b")
-    with pytest.raises(BudgetError, match="nothing was answered"):
-        above(core, 5, 0, b"b")
+    refuses(BudgetError, "nothing was charged", core.charge, 5, b"b")
+    refuses(BudgetError, "nothing was answered", above, core, 5, 0, b"b")
     assert core.spent == 1
 
 
@@ -150,8 +147,7 @@ def test_a_core_starts_with_no_charge_spent_and_looks_to_both_sides():
 
 @for_each(("charges", "used"), [(1, 2), (1, -1), (-1, 0)])
 def test_charges_spent_lie_within_the_budget(charges, used):
-    with pytest.raises(InputError, match="charges"):
-        SparseVector(scales=SCALES, noise=NOISE, charges=charges, spent=used)
+    refuses(InputError, "charges", SparseVector, scales=SCALES, noise=NOISE, charges=charges, spent=used)
 
 
 @for_each("end", [2**60 + 1, 2**63 - 1, -(2**60) - 1, -(2**63)])
@@ -167,6 +163,5 @@ def test_a_batch_that_noise_could_carry_past_an_int64_is_refused_and_charges_not
             for rows in ((ends, middle, middle), (middle, ends, middle), (middle, middle, ends))
         ),
     ):
-        with pytest.raises(InputError, match=r"at most 2\*\*60 grid units from 0"):
-            ask()
+        refuses(InputError, r"at most 2\*\*60 grid units from 0", ask)
     assert sparse_vector.spent == 0

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import MECHANISMS
 from scipy import special
 
@@ -133,7 +133,6 @@ BAD = [[True], [True] * 4, [[True] * 3], [1, 0, 1], [0.5, 0.0, 1.0], True, [None
 @for_each("predicate", [*BAD, [[True], [True, False]]])
 def test_anything_but_one_boolean_per_record_is_refused_without_telling_their_number(predicate):
     counts = IndividualCharging(3, charges=1, epsilon=1.0, delta=1e-6)
-    with pytest.raises(InputError) as caught:
-        counts.ask(predicate, 0.0)
+    caught = refuses(InputError, "", counts.ask, predicate, 0.0)
     words = "a predicate has one boolean for each record; got something else; nothing was charged"
-    assert str(caught.value) == words
+    assert str(caught) == words

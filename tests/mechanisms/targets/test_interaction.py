@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from long_tests import MECHANISMS
 from mechanisms.accounting.charging_adversary import calls_with_q, found_delta, not_prior_calls
 from mechanisms.accounting.target_decomposition import largest_q, neighbours, privacy_loss, stopped_delta
@@ -88,15 +88,12 @@ def test_deltas_add_up_exactly_and_a_call_too_many_is_not_run():
     calls = interaction(charges=2, delta=0.75, calls_delta=0.5)
     call(calls, delta=0.25)
     call(calls)
-    with pytest.raises(BudgetError, match=r"0\.25 is left"):
-        call(calls, ZeroDivisionError(), delta=math.nextafter(0.25, 1))
+    refuses(BudgetError, r"0\.25 is left", call, calls, ZeroDivisionError(), delta=math.nextafter(0.25, 1))
     assert calls.delta_left == 0.25
-    with pytest.raises(ValueError, match="no outcome"):
-        call(calls, ValueError("no outcome"), delta=0.25)
+    refuses(ValueError, "no outcome", call, calls, ValueError("no outcome"), delta=0.25)
     assert (calls.delta_left, calls.charges_left) == (0.0, 1)  # an error is a hit
     call(calls)  # purely private calls go on
-    with pytest.raises(BudgetError, match="nothing was run"):
-        call(calls, ZeroDivisionError(), delta=1e-9)
+    refuses(BudgetError, "nothing was run", call, calls, ZeroDivisionError(), delta=1e-9)
     calls = interaction(delta=0.5, calls_delta=0.1)
     call(calls, delta=1e-30)
     assert calls.delta_left == math.nextafter(0.1, 0.0)  # rounded down
@@ -120,8 +117,7 @@ EACH = interaction(calls_delta=1e-3).epsilon_each
 )
 def test_a_call_out_of_range_is_not_made(wrong, words):
     calls = interaction(calls_delta=1e-3)
-    with pytest.raises(InputError, match=words):
-        call(calls, ZeroDivisionError(), **wrong)
+    refuses(InputError, words, call, calls, ZeroDivisionError(), **wrong)
     assert (calls.hits, calls.delta_left) == ((0,), 1e-3)
 
 
@@ -142,12 +138,10 @@ def test_calls_are_charged_for_their_hits_and_their_errors_and_are_not_nested():
     for hit, hits in ((False, (0, 0)), ([False, True], (0, 1)), (True, (1, 2))):
         assert call(calls, "a", hit=hit) == "a"
         assert calls.hits == hits
-    with pytest.raises(ZeroDivisionError):
-        call(calls, ZeroDivisionError())
+    refuses(ZeroDivisionError, "", call, calls, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
         calls.run(lambda: 1, hit=lambda _: 1 / 0, epsilon=calls.epsilon_each, q=1.0)
-    with pytest.raises(InputError, match="each of 2 targets"):
-        call(calls, hit=[False])
+    refuses(InputError, "each of 2 targets", call, calls, hit=[False])
     assert calls.hits == (4, 5)
     with pytest.raises(BudgetError, match="one call at a time"):
         calls.run(lambda: call(calls), hit=bool, epsilon=calls.epsilon_each, q=1.0)
@@ -190,10 +184,8 @@ def test_calls_with_a_known_q_alone_would_exceed_that_delta_and_are_refused(epsi
     each, least = calls.epsilon_each, not_prior_mean(calls.epsilon_each)
     assert attained(each, epsilon, charges, calls_with_q(each, not_prior_q(each))) > delta
     for how in ({}, {"mean": math.nextafter(least, 0.0)}):
-        with pytest.raises(InputError, match=r"a mean of at least 0\.5 here"):
-            call(calls, ZeroDivisionError(), **how)
-    with pytest.raises(InputError, match=r"a mean of at least 0\.5 here"):
-        calls.twice(lambda: 1 / 0, epsilon=each / 2)
+        refuses(InputError, r"a mean of at least 0\.5 here", call, calls, ZeroDivisionError(), **how)
+    refuses(InputError, r"a mean of at least 0\.5 here", calls.twice, lambda: 1 / 0, epsilon=each / 2)
     assert calls.charges_left == charges
     assert call(calls, 7, hit=True, mean=least) == 7
     assert calls.charges_left == charges - 1
@@ -258,8 +250,7 @@ def test_an_outcome_is_released_once_when_a_wider_condition_holds():
     assert calls.charges_left == 2
     assert calls.revise_release("model", lambda value: value > 0.5) == 0.6
     assert (calls.charges_left, len(runs)) == (1, 1)  # the outcome is the one that was drawn at first
-    with pytest.raises(InputError, match="has been released"):
-        calls.revise_release("model", lambda value: True)
+    refuses(InputError, "has been released", calls.revise_release, "model", lambda value: True)
     with pytest.raises(InputError, match="used once"):
         calls.release_if(algorithm, lambda value: False, epsilon=each, name="model")
     assert (calls.charges_left, len(runs)) == (1, 1)
@@ -273,8 +264,7 @@ def test_a_released_or_unnamed_outcome_is_not_kept_and_a_release_hits_every_targ
     assert calls.hits == (1, 1)
     assert calls.release_if(lambda: None, lambda value: True, epsilon=each) is None
     assert calls.hits == (2, 2)  # an outcome that is None is charged when it is released
-    with pytest.raises(InputError, match="nothing is kept"):
-        calls.revise_release("a", lambda value: True)
+    refuses(InputError, "nothing is kept", calls.revise_release, "a", lambda value: True)
 
 
 def test_a_delta_is_spent_when_the_algorithm_runs_and_not_again():
@@ -290,15 +280,12 @@ def test_a_delta_is_spent_when_the_algorithm_runs_and_not_again():
 def test_a_condition_that_fails_is_a_hit_and_the_outcome_is_not_kept():
     calls = interaction(charges=3)
     each = calls.epsilon_each / 2
-    with pytest.raises(ZeroDivisionError):
-        calls.release_if(lambda: 1, lambda value: 1 / 0, epsilon=each, name="a")
+    refuses(ZeroDivisionError, "", calls.release_if, lambda: 1, lambda value: 1 / 0, epsilon=each, name="a")
     calls.release_if(lambda: 1, lambda value: False, epsilon=each, name="b")
-    with pytest.raises(ZeroDivisionError):
-        calls.revise_release("b", lambda value: 1 / 0)
+    refuses(ZeroDivisionError, "", calls.revise_release, "b", lambda value: 1 / 0)
     assert calls.charges_left == 1
     for name in "ab":
-        with pytest.raises(InputError, match="nothing is kept"):
-            calls.revise_release(name, lambda value: True)
+        refuses(InputError, "nothing is kept", calls.revise_release, name, lambda value: True)
 
 
 def test_after_the_last_charge_nothing_is_released_and_kept_outcomes_stay():
@@ -307,8 +294,7 @@ def test_after_the_last_charge_nothing_is_released_and_kept_outcomes_stay():
     calls.release_if(lambda: 1, lambda value: False, epsilon=each, name="a")
     calls.release_if(lambda: 1, lambda value: True, epsilon=each)
     for _ in range(2):
-        with pytest.raises(BudgetError, match="charges are spent"):
-            calls.revise_release("a", lambda value: True)
+        refuses(BudgetError, "charges are spent", calls.revise_release, "a", lambda value: True)
 
 
 def sweep(scores, k, highest):

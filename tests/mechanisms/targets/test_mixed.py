@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mpmath
 import pytest
-from cases import for_each
+from cases import for_each, refuses
 from hypothesis import given
 from hypothesis import strategies as st
 from long_tests import MECHANISMS
@@ -118,8 +118,7 @@ def test_hits_are_charged_by_their_weight_and_a_lighter_call_goes_on():
     while spent + heavy <= Fraction(interaction.weight):
         call(interaction, 0.4)
         spent += heavy
-    with pytest.raises(BudgetError, match="nothing was run"):
-        call(interaction, 0.4)
+    refuses(BudgetError, "nothing was run", call, interaction, 0.4)
     assert Fraction(interaction.weight) - spent == pytest.approx(interaction.weight_left)
     if spent + light <= Fraction(interaction.weight):
         assert call(interaction, 0.01) == "outcome"
@@ -157,11 +156,9 @@ def test_the_last_hit_that_can_be_paid_is_run(monkeypatch):
     for each in (0.5, 0.25):
         assert call(calls, each, q=each) == "outcome"
     assert calls.weight_left == 0.0
-    with pytest.raises(BudgetError, match=r"costs 0.5; 0 of 2 is left; nothing was run"):
-        call(calls, 0.5, q=1.0)
+    refuses(BudgetError, r"costs 0.5; 0 of 2 is left; nothing was run", call, calls, 0.5, q=1.0)
     monkeypatch.setattr(module, "mixed_charging_weight", lambda **_: math.nextafter(2.0, 0.0))
-    with pytest.raises(InputError, match="cannot pay for one hit of weight 2;"):
-        MixedInteraction(**wish)
+    refuses(InputError, "cannot pay for one hit of weight 2;", MixedInteraction, **wish)
 
 
 @for_each(
@@ -185,6 +182,5 @@ def test_a_call_on_a_limit_is_run_and_beyond_it_refused(how, refused, monkeypatc
         call(calls, **how)
         assert calls.weight_left == 2.0 - how["epsilon"] / how["q"]
     else:
-        with pytest.raises(refused, match="nothing was run"):
-            calls.run(lambda: 1 / 0, hit=lambda _: True, **how)
+        refuses(refused, "nothing was run", calls.run, lambda: 1 / 0, hit=lambda _: True, **how)
         assert calls.weight_left == 2.0

@@ -289,19 +289,6 @@ def test_forms_of_other_sites_are_refused(entered, sheet, serve):
     assert competition.status().queries_asked == 0
 
 
-def test_a_form_is_taken_by_another_server_of_the_board_and_after_a_restart(entered, folder, key_file, sheet):
-    competition, browser = entered()
-    key, cookies = browser.get().key("/submit"), dict(browser.client.cookies)
-    with (
-        served(Settings(folder=folder, key_file=key_file, answer_seconds=0.0)) as second,
-        httpx.Client(base_url=second.url, cookies=cookies, timeout=PATIENCE_SECONDS) as client,
-    ):
-        files = {"file": ("x.csv", sheet(0.9))}
-        answer = client.post("/c/demo/submit", params=key, data={"claimed": "0.9"}, files=files)
-    assert answer.status_code == 303
-    assert competition.status().queries_asked == 1
-
-
 def test_a_session_begins_with_a_token_and_ends_for_every_copy_of_its_cookie(entered, sheet):
     competition, browser = entered()
     (cookie,) = [one for one in browser.client.cookies.jar if one.name.startswith("rh_session")]
