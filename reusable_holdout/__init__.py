@@ -12,6 +12,7 @@ from reusable_holdout.guard import (
     ReusableHoldout,
     Rotation,
     Verification,
+    WalkForward,
     verify,
 )
 from reusable_holdout.metrics import Metric, ScoreTable
@@ -36,6 +37,7 @@ __all__ = [
     "Rows",
     "ScoreTable",
     "Verification",
+    "WalkForward",
     "__version__",
     "verify",
 ]

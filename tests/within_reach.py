@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from reusable_holdout import Plan
 from reusable_holdout.certainty import Certificate, ConfidenceBound, Interval, Shares
 from reusable_holdout.errors import InputError
+from reusable_holdout.noise.discrete_laplace import GeometricNoise
 from reusable_holdout.rules import Distance
 from reusable_holdout.ways import Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Asked, Check

@@ -15,6 +15,7 @@ from reusable_holdout.guard.stores import begin_witness
 from reusable_holdout.guard.subjects import Difference, Measured
 from reusable_holdout.guard.training_estimate import Estimate, error_of_folds
 from reusable_holdout.guard.verification import Verification, verify
+from reusable_holdout.guard.walk_forward import WalkForward
 from reusable_holdout.guard.wanted_plan import KeptLessWarning
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ReusableHoldout",
     "Rotation",
     "Verification",
+    "WalkForward",
     "begin_witness",
     "check_is_guard",
     "error_of_folds",

@@ -12,6 +12,7 @@ from reusable_holdout.guard.branches import Branches, rows_of
 from reusable_holdout.guard.creation import Stated, allowed_of
 from reusable_holdout.guard.handle import the_guard
 from reusable_holdout.guard.view import GuardedView, Listener
+from reusable_holdout.guard.walk_forward import WalkForward
 from reusable_holdout.metrics import Metric
 from reusable_holdout.plan import Plan
 from reusable_holdout.slips import checked_call
@@ -214,6 +215,51 @@ class ReusableHoldout(Branches):
             If they do not fit.
         """
         self._view.holdout.bound.prepare(predictions)
+
+    @checked_call
+    def walk_forward(
+        self, model: Any, X_history: Any, y_history: Any, *, refit: Any, prior: Any = None, name: Any = None
+    ) -> Any:
+        """Ask how good a model is that is fitted anew before each block of rows, on the history and all rows before it.
+
+        For guards of rows in time order. The fits run inside the guard. The other verbs take the same procedure as
+        :class:`WalkForward`, alone, in a list, or in a :class:`Difference`.
+
+        Parameters
+        ----------
+        model, X_history, y_history, refit
+            As for :class:`WalkForward`.
+        prior : float, optional
+            The analyst's own estimate; by default the score of the model walked forward over the history, in five
+            folds.
+        name : str, optional
+            Name of the question in the history.
+
+        Returns
+        -------
+        Answer
+            The same model, history and refit with the same prior get the recorded answer.
+
+        Raises
+        ------
+        InputError
+            If the procedure does not fit the rows, or the model cannot be fitted on the history; nothing was asked and
+            nothing was charged.
+        ModelError
+            If a fit or a prediction fails on the holdout, or the history holds rows of it, more than chance explains;
+            this is a fact about the holdout, and takes a charge.
+        Halted
+            As for :meth:`evaluate`.
+
+        Notes
+        -----
+        Each prediction should use its own row's features alone: a block is predicted in one call, as the rows of any
+        model are. NumPy's global random numbers begin at the same seed in each procedure, and the caller's are not
+        used. Fits run without `verbose` and `memory`. A model whose code writes files or keeps what it reads outside
+        of itself takes private rows out of the guard. One row changes all later predictions, so a plan that promises
+        differential privacy refuses procedures.
+        """
+        return self.evaluate(WalkForward(model, X_history, y_history, refit), prior=prior, name=name)
 
     # ---- life
 

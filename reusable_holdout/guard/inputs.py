@@ -21,6 +21,7 @@ from reusable_holdout.guard.digests import Owned, copy_of, is_chunked, own
 from reusable_holdout.guard.models import Needed, length_of
 from reusable_holdout.guard.row_sets import RowSet, column_names, ordered_rows
 from reusable_holdout.guard.time_order import checked_beginning
+from reusable_holdout.guard.walk_forward import WalkForward, try_on_history, walked
 from reusable_holdout.metrics import BoundMetric, Metric
 from reusable_holdout.metrics.containers import (
     check_same_order,
@@ -106,13 +107,18 @@ class PrivateData:
             return
         self._trial = self._trial or trial.Trial(self.X, self._needed)
         for model in models:
-            self._trial.check(model, X_train)
+            if isinstance(model, WalkForward):
+                try_on_history(model, self.X, self._needed)
+            else:
+                self._trial.check(model, X_train)
 
     def predicted(self, model: Any) -> NDArray[Any] | None:
         """Return a model's predictions for the rows, in canonical form; None if it fails."""
         needed = self._needed
         if is_chunked(self.X):
             return predicting.predicted_by_chunks(model, self.X, needed)
+        if isinstance(model, WalkForward):
+            return attempt(lambda: walked(model, self, needed))
         self.try_out([model])
         # predictions are in the order of the given rows, for any index; the model gets a copy, so that it cannot change
         # the holdout

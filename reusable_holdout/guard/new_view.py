@@ -107,8 +107,8 @@ class Opening(NamedTuple):
     def _facts_alone(self, facts: View, before: list[View]) -> View | None:
         """Return the facts of the view of added rows alone; None without a share, or if it would tell class counts."""
         root, number = self.root.plan, facts.number + 1
-        if self.fresh is None or not root.growth_share or facts.counts is not None:
-            return None
+        if self.fresh is None or not root.growth_share or root.order or facts.counts is not None:
+            return None  # in time order the new rows have another target
         confidence = root.confidence_of_added(1 + sum(one.adds for one in before))
         try:
             plan = self._plan(

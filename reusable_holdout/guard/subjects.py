@@ -16,6 +16,7 @@ from reusable_holdout.guard.digests import predictions_digest
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import check_model, fitted
 from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.guard.walk_forward import WalkForward, check_procedure, content_of
 from reusable_holdout.metrics import BoundMetric
 from reusable_holdout.metrics.bound import Unit
 from reusable_holdout.metrics.containers import as_array, one_column
@@ -185,7 +186,7 @@ def is_model(given: object) -> bool:
     """Return True if something predicts: a model, not its predictions."""
     if type(given) is np.ndarray:
         return False
-    return isinstance(given, type | Measured) or any(
+    return isinstance(given, type | Measured | WalkForward) or any(
         callable(getattr(given, name, None)) for name in _METHODS
     )
 
@@ -230,12 +231,21 @@ def _of_models(view: GuardedView, pair: Sequence[Any]) -> Subject:
                 "a worker's measurement must come from this guard's measure(), unchanged; it does not; nothing was "
                 "asked and nothing was charged"
             )
-        check_model(first.model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)
+        _check_one(view, first.model)
         return Subject(first.content, (first.model,), None, first.found)
     models = [fitted(model, None, None) for model in pair]
     for model in models:
+        _check_one(view, model)
+    contents = [content_of(one) if isinstance(one, WalkForward) else one for one in models]
+    return Subject(fingerprint(contents if len(contents) > 1 else contents[0]), tuple(models))
+
+
+def _check_one(view: GuardedView, model: Any) -> None:
+    holdout = view.holdout
+    if isinstance(model, WalkForward):
+        check_procedure(model, holdout, view.plan)
+    else:
         check_model(model, holdout.X, response=view.metric.response, classes=holdout.bound.classes)
-    return Subject(fingerprint(models if len(models) > 1 else models[0]), tuple(models))
 
 
 # ---- measured, outside of the ledger's lock
@@ -252,7 +262,10 @@ def measured(
     of_models = any(one.models for one in subjects)  # measured elsewhere or not yet
     if fresh or X_train is not None:
         view.holdout.try_out(fresh, X_train)
-    if X_train is not None and of_models and view.trained_on.holds(X_train):
+    learnt = [model.X_history for one in subjects for model in one.models if isinstance(model, WalkForward)]
+    if X_train is not None and of_models:
+        learnt.append(X_train)
+    if any(map(view.trained_on.holds, learnt)):
         return [None] * len(subjects)
     bound = view.holdout.bound
     if (

@@ -84,7 +84,7 @@ class Trial:
 
     def _refused(self, model: Any, X_train: Any, heard: list[str]) -> _Failure | None:
         """Return the reason to refuse a model: an unknown class, or the same failure on all rows; else None."""
-        if _is_alike(self._X, X_train) and self._failure(model, _first_of(X_train), heard) is None:
+        if is_alike(self._X, X_train) and self._failure(model, _first_of(X_train), heard) is None:
             return None
         names_classes = hasattr(model, "classes_")  # check_model compares them with the guard's
         may_meet_strangers = self._needed.response == "labels" and not names_classes
@@ -192,7 +192,7 @@ def _first_of(X_train: Any) -> Any:
     return _safe_indexing(X_train, list(range(min(_FEW, length_of(X_train)))))
 
 
-def _is_alike(X: Any, other: Any) -> bool:
+def is_alike(X: Any, other: Any) -> bool:
     """Return True if other data have the same container and columns."""
     if type(X) is not type(other) or np.shape(X)[1:] != np.shape(other)[1:]:
         return False

@@ -14,6 +14,7 @@ from reusable_holdout.guard.overview import Overview
 from reusable_holdout.guard.questions import Question, raise_failures
 from reusable_holdout.guard.subjects import Difference, Measured, is_model, is_several
 from reusable_holdout.guard.training_estimate import training_estimate
+from reusable_holdout.guard.walk_forward import WalkForward, estimate_of
 from reusable_holdout.guard.worse import gate_or_worse
 from reusable_holdout.slips import checked_call
 
@@ -309,9 +310,7 @@ class Verbs(Overview):
         """
         if isinstance(also, str | Overview) or not isinstance(also, Iterable):
             given = f"got {type(also).__name__}; nothing was told"
-            raise InputError(
-                f"also= must be a list of guards from on(), or of pairs (guard, subject); {given}"
-            )
+            raise InputError(f"also= must be guards from on(), or pairs (guard, subject); {given}")
         pairs = [one if isinstance(one, tuple) and len(one) == 2 else (one, subject) for one in also]
         label = _named(subject, name)
         first = Question("final", subject, priors, name=label, X_train=X_train)
@@ -368,10 +367,13 @@ class Verbs(Overview):
             return subject, (prior, 0.0), X_train
         X_train, y_train = training_rows(X_train, y_train)
         parts = [fitted(part, X_train, y_train) for part in parts]
-        if prior is None and X_train is not None:
+        walk = [isinstance(part, WalkForward) for part in parts]
+        if prior is None and (X_train is not None or all(walk)):
             each = [
-                training_estimate(self.metric, part, X_train, y_train, cv=cv, classes=self.class_set)
-                for part in parts
+                estimate_of(part, self.metric, self.class_set)
+                if walks
+                else training_estimate(self.metric, part, X_train, y_train, cv=cv, classes=self.class_set)
+                for part, walks in zip(parts, walk, strict=True)
             ]
             if len(each) > 1:  # the plan allows for the error of a difference
                 return Difference(*parts), (each[0].mean - each[1].mean, 0.0), X_train

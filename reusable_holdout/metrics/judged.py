@@ -237,7 +237,8 @@ class JudgedScores(Form):
         if numbers.ndim not in {1, 2} or len(numbers) != self.rows or not numbers.size:
             raise InputError(
                 f"the scores must have shape ({self.rows},) or ({self.rows}, repeats); got {numbers.shape}; score "
-                "every row of the guard, in its order; pass several models as a list to evaluate"
+                "every row of the guard, in its order; rows come first, repeats second; pass several models as a "
+                "list to evaluate"
             )
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinite and is refused
             scores = numbers.reshape(self.rows, -1).astype(np.float64)

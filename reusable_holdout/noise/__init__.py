@@ -3,12 +3,11 @@
 from reusable_holdout.noise.calibration import Calibration, GuardMechanism, optimal_ratio
 from reusable_holdout.noise.discrete_laplace import DiscreteLaplace
 from reusable_holdout.noise.keyed import KeyedNoise, key_from_seed, new_key
-from reusable_holdout.noise.sparse_vector import GuardCore, NoiseScales, SparseVector
+from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
 
 __all__ = [
     "Calibration",
     "DiscreteLaplace",
-    "GuardCore",
     "GuardMechanism",
     "KeyedNoise",
     "NoiseScales",

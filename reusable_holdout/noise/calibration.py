@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.noise.composition import LARGEST_EXPONENT, composed_epsilon
-from reusable_holdout.noise.keyed import KeyedNoise
-from reusable_holdout.noise.sparse_vector import NoiseScales, SparseVector
 
 GuardMechanism: TypeAlias = Literal["numeric-sparse", "standard-svt", "target-charging", "noiseless"]
 
@@ -120,32 +118,6 @@ class Calibration:
         if self.mechanism == "numeric-sparse":
             return _composed(each, 2 * self.charges + told, delta)
         return math.inf
-
-    def core(self, *, scale: Fraction, noise: KeyedNoise, **state: Any) -> SparseVector:
-        """Make the mechanism on which a guard runs.
-
-        Parameters
-        ----------
-        scale : Fraction
-            ``s`` in grid units.
-        noise : KeyedNoise
-            Source of all noise.
-        **state
-            What else a `SparseVector` takes: the charges already spent, which question was charged last, and the
-            direction of deviations that count.
-
-        Raises
-        ------
-        InputError
-            If more charges are spent than the budget allows, or the mechanism is one of earlier versions.
-        """
-        if self.mechanism not in ("numeric-sparse", "noiseless"):
-            raise InputError(
-                f"a guard's mechanism must be 'numeric-sparse' or 'noiseless'; got {self.mechanism!r}, which only "
-                "ledgers of earlier versions use; they can be verified, but not continued"
-            )
-        scales = NoiseScales(*(Fraction(each) * scale for each in self.scales))
-        return SparseVector(scales=scales, noise=noise, charges=self.charges, **state)
 
 
 def _composed(each: float, parts: int, delta: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -75,8 +75,6 @@ class SparseVector:
         Returns the law of the threshold's and the queries' noise at a scale; `DiscreteLaplace` by default.
         `DiscreteExponential` has half the variance at the same scale, and the same guarantee; the difference of the two
         noises' means is corrected. Answers always have Laplace noise.
-    direction : {0, 1, -1}
-        Deviations that count: both ways (0), upwards (1) or downwards (-1).
 
     Raises
     ------
@@ -90,7 +88,7 @@ class SparseVector:
     number of charges spent and the question that was charged last. So it stays the same between charges. If the state
     is set back to an earlier charge, the next charge brings new noise, unless it is for the same question as before.
 
-    Where scores are compared with priors, the query is ``|score - prior|``, or the difference in one direction. Its
+    Where scores are compared with priors, the deviation is ``|score - prior|``, or the difference in one direction. Its
     sensitivity is that of the score, and its noise is added outside the absolute value [2]_.
 
     One-sided (exponential) noise is enough, because the proof shifts noise only upwards: the threshold's by the
@@ -123,11 +121,10 @@ class SparseVector:
         last_charged: bytes = b"",
         threshold_noise: ThresholdNoise = "renewed",
         law: ComparisonLaw = DiscreteLaplace,
-        direction: int = 0,
     ) -> None:
         if not 0 <= spent <= charges:
             raise InputError(f"charges spent must lie between 0 and the budget; got {spent} of {charges}")
-        self.scales, self._noise, self._direction = scales, noise, direction  # scales in grid units
+        self.scales, self._noise = scales, noise  # scales in grid units
         self.charges, self.spent = charges, spent  # how many may be made, and were
         self.last_charged = last_charged  # digest of the question; empty before the first charge
         self._threshold_law, self._query_law = law(scales.threshold), law(scales.query)
@@ -197,42 +194,6 @@ class SparseVector:
         above = np.flatnonzero(deviations + noise >= thresholds + self._offset)
         return int(above[0]) if len(above) else None
 
-    def first_deviation(
-        self,
-        scores: npt.NDArray[np.int64],
-        priors: npt.NDArray[np.int64],
-        thresholds: npt.NDArray[np.int64],
-        questions: Sequence[bytes],
-        *,
-        query_noise: npt.NDArray[np.int64] | None = None,
-    ) -> int | None:
-        """Find the first score whose deviation from its prior is above its noisy threshold.
-
-        It is `first_above`, applied to the deviations in the mechanism's direction.
-
-        Parameters
-        ----------
-        scores, priors, thresholds : ndarray of int64, shape (queries,)
-            Grid units.
-        questions, query_noise
-            As for `first_above`.
-
-        Returns
-        -------
-        int or None
-            Index of the score, or None if no score deviates.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        InputError
-            If a number is more than 2**60 from 0.
-        """
-        _check_reach(scores, priors)
-        deviations = self._deviation(scores - priors)
-        return self.first_above(deviations, thresholds, questions, query_noise=query_noise)
-
     def is_above(self, deviation: int, threshold: int, question: bytes) -> bool:
         """Return True if one query is above its noisy threshold: `first_above` for a single query, without arrays.
 
@@ -250,23 +211,6 @@ class SparseVector:
         """
         self._check_budget()
         return self.gap(deviation, threshold, question) >= 0
-
-    def deviates(self, score: int, prior: int, threshold: int, question: bytes) -> bool:
-        """Return True if one score deviates from its prior: `first_deviation` for a single score, without arrays.
-
-        Parameters
-        ----------
-        score, prior, threshold : int
-            Grid units.
-        question : bytes
-            The question's digest.
-
-        Raises
-        ------
-        BudgetError
-            If the mechanism has halted.
-        """
-        return self.is_above(self._deviation(score - prior), threshold, question)
 
     def gap(self, deviation: int, threshold: int, question: bytes) -> int:
         """Return how far one noisy query lies above its noisy threshold; it is negative if it lies below.
@@ -318,10 +262,6 @@ class SparseVector:
         self._offset = self._draw_offset()
         return released
 
-    def _deviation(self, difference: Any) -> Any:
-        """Return the deviation in the direction that counts, given a difference: a number or an array."""
-        return self._direction * difference if self._direction else abs(difference)
-
     def _draw_offset(self) -> int:
         """Return the threshold's current noise plus the correction for the two noises' means."""
         stage, follows = (self.spent, self.last_charged) if self._renews else (0, b"")
@@ -338,14 +278,10 @@ class SparseVector:
             )
 
 
-GuardCore: TypeAlias = SparseVector
-"""The class of a guard's mechanism."""
-
-
 def _check_reach(*rows: npt.NDArray[np.int64]) -> None:
     """Refuse rows of grid units that leave too little room in an int64 for noise; the message tells no number."""
     if any(len(row) and not -_FARTHEST <= row.min() <= row.max() <= _FARTHEST for row in rows):
         raise InputError(
-            "scores, priors and thresholds must be at most 2**60 grid units from 0; one is not; nothing was answered "
+            "deviations and thresholds must be at most 2**60 grid units from 0; one is not; nothing was answered "
             "and nothing was charged"
         )

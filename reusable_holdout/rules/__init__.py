@@ -38,8 +38,7 @@ Integers: TypeAlias = NDArray[np.int64]
 class Compared(NamedTuple):
     """The numbers that the sparse vector compares, on the grid; each of shape (questions,)."""
 
-    values: Integers
-    against: Integers
+    deviations: Integers
     limits: Integers
 
 
@@ -86,8 +85,6 @@ class Distance:
     def __init__(self, certificate: Certificate, *, gate: bool = False) -> None:
         self.certificate, self.gate = certificate, gate
         self.certifies = gate and certificate.theory.gates_certify  # the named value itself, not one near it
-        #: The sign of the deviations that are charged: 0 for both; for a gate, and for evidence, the better side.
-        self.direction = 1 if gate or self.by_rows else 0
         is_fixed = certificate.decides == "distance" and certificate.fixed_threshold is not None
         #: True if a question may state a tolerance of its own; it may not if the threshold is fixed.
         self.takes_tolerances = not (self.certifies or is_fixed)
@@ -224,15 +221,18 @@ class Distance:
     ) -> Compared:
         """Return the numbers that the sparse vector compares; `named` are the priors on the grid.
 
-        Scores are compared with priors up to the thresholds or, for gates that certify, with the least passing scores.
+        Scores may deviate from priors by the thresholds. A gate counts the better side alone, and a gate that certifies
+        compares scores with the least passing scores.
         """
         if self.certifies:
             level = self.certificate.log_level(length, self.certificate.shares.charged)
             each = [float(self.certificate.bound.reach_low(one, log_level=level)) for one in priors.tolist()]
             least = np.array(each) + self.certificate.comparison_tail
             reached = np.ceil(np.clip(least, -1.0, _BEYOND_NOISE) * GRID).astype(np.int64)
-            return Compared(weighed[:, 0], reached, np.zeros(len(reached), dtype=np.int64))
-        return Compared(weighed[:, 0], named, np.floor(units * GRID).astype(np.int64))
+            return Compared(weighed[:, 0] - reached, np.zeros(len(reached), dtype=np.int64))
+        deviations = weighed[:, 0] - named
+        limits = np.floor(units * GRID).astype(np.int64)
+        return Compared(deviations if self.gate else np.abs(deviations), limits)
 
     def score(self, weighed: Integers) -> int:
         """Return the score of one question on the grid, from the numbers that decide it."""

@@ -160,5 +160,4 @@ class ByEvidence(WithinTolerance):
         excess: Integers = needed - weighed[:, _EVIDENCE]
         if self.gate:
             excess = -excess if self.certifies else np.minimum(weighed[:, _SCORE] - named, -excess)
-        none = np.zeros(len(weighed), dtype=np.int64)
-        return Compared(excess, none, none)
+        return Compared(excess, np.zeros(len(weighed), dtype=np.int64))

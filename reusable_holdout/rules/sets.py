@@ -55,7 +55,7 @@ class BySets(WithinTolerance):
         self, weighed: Integers, named: Integers, priors: Floats, units: Floats, length: float
     ) -> Compared:
         """Return 0 for the first question that is charged and -1 for the others, to compare with 0, without noise."""
-        excess, none = np.full(len(weighed), -1), np.zeros(len(weighed), dtype=np.int64)
+        excess = np.full(len(weighed), -1)
         for place, (prior, unit) in enumerate(zip(priors.tolist(), units.tolist(), strict=True)):
             sample = ratio_sample(weighed[place])
             if self.certifies:
@@ -67,7 +67,7 @@ class BySets(WithinTolerance):
             if is_charged:
                 excess[place] = 0
                 break
-        return Compared(excess, none, none)
+        return Compared(excess, np.zeros(len(weighed), dtype=np.int64))
 
     def _certified(self, sample: RatioSample, prior: float, tolerance: float, length: float) -> bool:
         left = self.certificate.evidence_set(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reusable_holdout.certainty import Certificate, Interval
 from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import Calibration, GuardCore, KeyedNoise
+from reusable_holdout.noise import Calibration, KeyedNoise, NoiseScales, SparseVector
 from reusable_holdout.rules import Distance, Floats, Integers
 from reusable_holdout.ways import AGREED, ALL, FAILED, Outcome, State, Terms, Told, Way, tidy
 
@@ -55,12 +55,17 @@ class Noisy(Way):
         self._calibration = Calibration(certificate.mechanism, certificate.charges)
         self._scale, self._noise = Fraction(certificate.noise_scale) * GRID, noise
 
-    def core(self, state: State, direction: int = 0) -> GuardCore:
+    def core(self, state: State) -> SparseVector:
         """Return the sparse vector in a state."""
-        after = {"spent": state.charges, "last_charged": state.last_charged}
-        return self._calibration.core(scale=self._scale, noise=self._noise, direction=direction, **after)
+        return SparseVector(
+            scales=NoiseScales(*(Fraction(each) * self._scale for each in self._calibration.scales)),
+            noise=self._noise,
+            charges=self._calibration.charges,
+            spent=state.charges,
+            last_charged=state.last_charged,
+        )
 
-    def noisy(self, core: GuardCore, score: int, digest: bytes) -> float:
+    def noisy(self, core: SparseVector, score: int, digest: bytes) -> float:
         """Return a value with the noise of an answer, in [0, 1]."""
         return min(max(core.charge(score, digest), 0), GRID) / GRID
 
@@ -78,7 +83,7 @@ class Check(Noisy):
     def __init__(self, certificate: Certificate, name: str, noise: KeyedNoise, rule: Distance) -> None:
         super().__init__(certificate, name, noise)
         self.rule = rule
-        self._core: GuardCore | None = None
+        self._core: SparseVector | None = None
         self.by_rows = rule.by_rows
         self.takes_tolerances = rule.takes_tolerances and not self.by_series
 
@@ -139,7 +144,7 @@ class Check(Noisy):
                 compared = self.rule.compared(
                     asked.weighed[some], named[some], asked.priors[some], units[some], self.length(state)
                 )
-                above = core.first_deviation(*compared, asked.digests[some], query_noise=noise[some])
+                above = core.first_above(*compared, asked.digests[some], query_noise=noise[some])
                 here = here if above is None else start + above
             start = here + 1
             if here == count:
@@ -168,9 +173,9 @@ class Check(Noisy):
         one = self.rule.compared(
             weighed[None], named, np.array([terms.prior]), np.array([terms.unit]), length
         )
-        return self._at(state).deviates(int(one.values[0]), int(one.against[0]), int(one.limits[0]), digest)
+        return self._at(state).is_above(int(one.deviations[0]), int(one.limits[0]), digest)
 
-    def _charge(self, core: GuardCore, asked: Asked, place: int, unit: float, length: float) -> Outcome:
+    def _charge(self, core: SparseVector, asked: Asked, place: int, unit: float, length: float) -> Outcome:
         terms = Terms(float(asked.priors[place]), unit)
         if asked.failed[place] or asked.weighed is None:
             return self.outcome(_FAILED, terms)
@@ -178,13 +183,15 @@ class Check(Noisy):
             self._told(core, asked.weighed[place], asked.digests[place], terms, length), terms
         )
 
-    def _told(self, core: GuardCore, weighed: Integers, digest: bytes, terms: Terms, length: float) -> Told:
+    def _told(
+        self, core: SparseVector, weighed: Integers, digest: bytes, terms: Terms, length: float
+    ) -> Told:
         noisy = self.noisy(core, self.rule.score(weighed), digest)
         return self.rule.place(weighed, noisy, terms.prior, terms.unit, length)
 
-    def _at(self, state: State) -> GuardCore:
+    def _at(self, state: State) -> SparseVector:
         """Return the sparse vector of this state; a new one if another process has charged, or a commit has failed."""
         core = self._core
         if core is None or (core.spent, core.last_charged) != (state.charges, state.last_charged):
-            core = self._core = self.core(state, self.rule.direction)
+            core = self._core = self.core(state)
         return core

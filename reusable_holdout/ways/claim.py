@@ -219,8 +219,8 @@ class Claims(Check):
         if score is None:
             return self.outcome(Told(FAILED), terms)
         core = self.core(State())
-        limit = int(terms.unit * GRID)
-        if core.deviates(score, self.grid(terms.prior), limit, digest):
+        deviation, limit = abs(score - self.grid(terms.prior)), int(terms.unit * GRID)
+        if core.is_above(deviation, limit, digest):
             noisy = self.noisy(core, score, digest)
             place = self.certificate.theory.charge.place((terms.prior - noisy) / terms.unit)
             return self.outcome(Told(CELL, place), terms)

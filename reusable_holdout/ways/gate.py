@@ -10,7 +10,7 @@ import numpy as np
 
 from reusable_holdout.certainty import Interval
 from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import GuardCore
+from reusable_holdout.noise import SparseVector
 from reusable_holdout.rules import Floats, Integers
 from reusable_holdout.ways import ALL, FAILED, NO, YES, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
@@ -59,7 +59,9 @@ class Gate(Check):
         ends = [self.rule.rejected(prior, unit, length) for prior, unit in each]
         return Interval(*(np.array(side, dtype=np.float64) for side in zip(*ends, strict=True)))
 
-    def _told(self, core: GuardCore, weighed: Integers, digest: bytes, terms: Terms, length: float) -> Told:
+    def _told(
+        self, core: SparseVector, weighed: Integers, digest: bytes, terms: Terms, length: float
+    ) -> Told:
         return _YES
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from reusable_holdout.certainty import GRID_SLACK, Certificate, Interval, choice_nats, worst_choice_nats
 from reusable_holdout.metrics import GRID
-from reusable_holdout.noise import GuardCore, KeyedNoise
+from reusable_holdout.noise import KeyedNoise, SparseVector
 from reusable_holdout.rules import Floats, cell_ends
 from reusable_holdout.rules.samples import Sample
 from reusable_holdout.ways import ALL, CELL, FAILED, Outcome, State, Terms, Told, Winner, tidy
@@ -106,7 +106,7 @@ class Reveal(Noisy):
         return terms, self.outcome(told, terms)
 
     def _told(
-        self, core: GuardCore, measured: Sample | int, terms: Terms, digest: bytes, state: State
+        self, core: SparseVector, measured: Sample | int, terms: Terms, digest: bytes, state: State
     ) -> Told:
         noisy = self.noisy(core, _score(measured), digest)
         told = Told(CELL, self._code.place((terms.prior - noisy) / terms.unit))

@@ -190,6 +190,7 @@ def test_rotation_goes_on_with_other_ids(judged, ledger):
 
 BAD = {
     "too few rows": (SCORES[0][:-1], "must have shape"),
+    "repeats first": (PASSES[0].T, "rows come first"),
     "out of bounds": (SCORES[0] * 2, r"must lie in \[0, 1\]"),
     "a missing id": (TABLE[1:], "1 ids are missing"),
 }

@@ -46,7 +46,7 @@ class Secrets:
     def __init__(self, guard, labels, asked):
         view = guard._view
         check, content = view.ways.main, view.content
-        noise, mechanism = check._noise, check.core(State(), check.rule.direction)
+        noise, mechanism = check._noise, check.core(State())
         key = guard._view.key[1].read_text().strip()
         self.numbers, self.units = [MARK], []
         units = [check.grid(prior) for _, prior in QUESTIONS.values()]
@@ -77,7 +77,7 @@ class Secrets:
         threshold = int(0.1 * GRID)
         charged = content.question("check", named[-1], units[-1], 0)
         for state in (State(), State(charges=1, last_charged=charged)):
-            drawn = check.core(state, check.rule.direction)._offset
+            drawn = check.core(state)._offset
             self.units += [drawn, threshold + drawn]
         assert all(abs(unit) > 10_000 for unit in self.units)  # no needle is a small number
         self.numbers += [unit / GRID for unit in self.units]
@@ -261,7 +261,7 @@ def test_the_search_finds_what_it_looks_for(guard, secrets, labels):
         pickle.dumps(guard._view.holdout.y),
         pickle.dumps(guard._view.holdout.X),
         guard._view.key[1].read_bytes(),
-        f"{guard._view.ways.main.core(State(), guard._view.ways.main.rule.direction)._offset}",
+        f"{guard._view.ways.main.core(State())._offset}",
     ):
         assert secrets.found_in(leak), leak
     assert not secrets.found_in("0.7", repr(guard), str(ROWS))

@@ -42,19 +42,15 @@ class Scripted:
 
     comparison: int
     answer: int
-    direction: int
     spent: int = 0
     last_charged: bytes | None = None
 
-    def first_deviation(self, values, against, limits, digests, *, query_noise=None):
-        deviation = values - against
-        distance = self.direction * deviation if self.direction else np.abs(deviation)
-        found = np.flatnonzero(distance + self.comparison >= limits)
+    def first_above(self, deviations, limits, digests, *, query_noise=None):
+        found = np.flatnonzero(deviations + self.comparison >= limits)
         return int(found[0]) if len(found) else None
 
-    def deviates(self, value, against, limit, question):
-        one = [np.array([number]) for number in (value, against, limit)]
-        return self.first_deviation(*one, [question]) is not None
+    def is_above(self, deviation, limit, question):
+        return self.first_above(np.array([deviation]), np.array([limit]), [question]) is not None
 
     def query_noise(self, questions):
         return np.array(
@@ -92,7 +88,7 @@ def made(name, mechanism, threshold):
 def scripted(way, comparison, answer):
     """The same way with noise that is given."""
     way._core = None
-    way.core = lambda _, direction=0: Scripted(comparison, answer, direction)
+    way.core = lambda _: Scripted(comparison, answer)
 
 
 def decided(way, score, prior):

@@ -12,7 +12,7 @@ from reusable_holdout.metrics import ScoreTable
 
 REFUSED = {
     "too few rows": (SCORES[:4], r"must have shape \(5,\) or \(5, repeats\); got \(4,\); score every row"),
-    "repeats first": (np.ones((2, 5)), r"got \(2, 5\); score every row of the guard, in its order"),
+    "repeats first": (np.ones((2, 5)), r"got \(2, 5\); score every .*; rows come first, repeats second"),
     "a batch": (np.ones((2, 5, 3)), r"got \(2, 5, 3\); .* as a list to evaluate"),
     "no repeats": (np.ones((5, 0)), r"got \(5, 0\)"),
     "a number": (0.5, r"got \(\)"),

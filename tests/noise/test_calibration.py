@@ -1,17 +1,14 @@
-"""The guard's mechanisms: the cost of each with values told besides, and the core that it makes."""
+"""The guard's mechanisms: the scales of each, and its cost with values told besides."""
 
 import math
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from cases import for_each, refuses
 
 from reusable_holdout.errors import InputError
 from reusable_holdout.mechanisms.accounting import basic_composition, optimal_composition
-from reusable_holdout.noise import Calibration, KeyedNoise, NoiseScales, SparseVector, key_from_seed
-
-NOISE = KeyedNoise(key_from_seed(5))
+from reusable_holdout.noise import Calibration
 
 
 @for_each("delta", [0.0, 1e-6, 0.4])
@@ -41,9 +38,6 @@ def test_mechanisms_that_no_guard_runs_on_have_their_scales_and_no_more():
             "noiseless": (0.0, 0.0, 0.0),
         }.items():
             assert Calibration(mechanism, charges).scales == pytest.approx(scales, rel=1e-12, abs=0.0)
-    for mechanism in ("standard-svt", "target-charging"):
-        with pytest.raises(InputError, match="ledgers of earlier versions"):
-            Calibration(mechanism, 1).core(scale=Fraction(1000), noise=NOISE)
     for mechanism in ("standard-svt", "target-charging", "noiseless"):
         assert Calibration(mechanism, 6).epsilon(each=0.05, delta=1e-6) == math.inf
     assert Calibration("target-charging", 6).releases_the_comparison
@@ -69,27 +63,6 @@ def test_more_than_a_million_parts_are_added_up():
     most = Calibration("numeric-sparse", 500_000)
     assert most.epsilon(each=1e-3, delta=1e-6, told=0) < 10
     assert most.epsilon(each=1e-3, delta=1e-6, told=1) == 1e-3 * 1_000_001
-
-
-@for_each("mechanism", ["numeric-sparse", "noiseless"])
-def test_a_core_has_the_scales_the_budget_and_the_state_that_it_is_made_with(mechanism):
-    made = Calibration(mechanism, 4)
-    threshold, query, answer = (Fraction(each) * 1000 for each in made.scales)
-    questions = [number.to_bytes(1, "big") for number in range(9)]
-    for state in ({}, {"spent": 2, "last_charged": b"z", "direction": -1}):
-        core = made.core(scale=Fraction(1000), noise=NOISE, **state)
-        same = SparseVector(scales=NoiseScales(threshold, query, answer), noise=NOISE, charges=4, **state)
-        assert type(core) is type(same)
-        assert (core.spent, core.last_charged) == (same.spent, same.last_charged)
-        assert (core.spent, core.last_charged) == (state.get("spent", 0), state.get("last_charged", b""))
-        assert core.query_noise(questions).tolist() == same.query_noise(questions).tolist()
-        zeros = np.zeros(1, dtype=np.int64)
-        for question in questions[: 4 - core.spent]:
-            for score in (*range(-20_000, 20_001, 500), -(10**6), 10**6):
-                given = np.array([score]), zeros, zeros + 5_000, [question]
-                assert core.first_deviation(*given) == same.first_deviation(*given)
-            assert core.charge(77, question) == same.charge(77, question)
-        refuses(InputError, "", made.core, scale=Fraction(1000), noise=NOISE, spent=5)
 
 
 def test_thresholds_are_drawn_once_unless_a_charge_renews_them():

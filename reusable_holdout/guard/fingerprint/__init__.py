@@ -104,7 +104,7 @@ def fingerprint(model: Any) -> bytes:
 
     *Installed code*, in site-packages or the standard library, counts by its name and version: the package's
     ``__version__`` and the version of the distribution of its name. An upgrade changes every model's digest, because it
-    may change the predictions.
+    may change the predictions. The user's own code inside an installed class counts, too.
 
     *All other code* counts by what it does, wherever it lies: bytecode and constants, defaults, closures, decorators,
     base classes, class attributes, and the globals that it reads, other modules of the user's own among them; not by
@@ -120,7 +120,7 @@ def fingerprint(model: Any) -> bytes:
 
     *Not seen* are names put together when the model predicts (of files, of attributes of a module), what comes over a
     network, what an object's own pickling leaves out, `n_jobs` and `n_threads`, when CatBoost was fitted, settings of
-    packages, what was put into installed modules and classes, and the versions of packages that installed code uses.
+    packages, what was put into installed modules, and the versions of packages that installed code calls in turn.
 
     >>> import pickle
     >>> from sklearn.linear_model import LogisticRegression

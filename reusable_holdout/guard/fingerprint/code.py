@@ -6,15 +6,17 @@ import builtins
 import functools
 import hashlib
 import importlib.util
+import operator
 import os
 import platform
 import site
 import sys
 import sysconfig
 import types
+import weakref
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from reusable_holdout.deferred import metadata
 from reusable_holdout.guard.fingerprint import bytecode
@@ -28,6 +30,7 @@ _NOT_DONE = {  # attributes that describe a class, or that each process makes an
 }
 _MADE_AT_RUN_TIME = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_WRAPS = ("fget", "fset", "fdel", "func", "__func__", "__wrapped__")
 _COMPILED = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
@@ -158,6 +161,7 @@ class OfCode(ABC):
         if self._is_known(made):
             return
         if self._is_named(made):
+            self._what_was_put_into(made)
             return
         self.say(f"class {made.__qualname__}")
         self.add(type(made))
@@ -173,6 +177,31 @@ class OfCode(ABC):
             else:
                 self.add(value)
         self.say("end of class")
+
+    def _what_was_put_into(self, made: type) -> None:
+        """Add the user's own code that replaced methods of an installed class, also inside wrappers."""
+        for one in made.__mro__:
+            known = _UNTOUCHED.get(one)
+            if known is not None and known.is_still(one):
+                continue
+            own, touched = list(vars(one).items()), False
+            for name, value in own:
+                if any(map(self._is_put_there, _unwrapped(value))):
+                    touched = True
+                    self.say(f"attribute {name} of {one.__qualname__}")
+                    self.add(value)
+            if not touched:
+                _UNTOUCHED[one] = _Untouched.of([value for _, value in own])
+
+    def _is_put_there(self, value: Any) -> bool:
+        if isinstance(value, types.FunctionType):
+            own = self._edition(value.__globals__.get("__name__")) is None
+            return own and home_of(value.__globals__, value.__code__.co_filename) is None
+        if isinstance(value, type) or self._edition(type(value).__module__) is not None:
+            return False
+        home = sys.modules.get(type(value).__module__)  # compilers make types of modules that have no file
+        has_file = getattr(home, "__file__", None) is not None
+        return home is not None and (has_file or home.__name__ == "__main__")
 
     # ---- wrappers of functions
 
@@ -200,6 +229,39 @@ class OfCode(ABC):
         for one in (type(value), *inside):
             self.add(one)
         return True
+
+
+class _Untouched(NamedTuple):
+    """The content of an installed class when it held nothing of the user's own."""
+
+    values: list[Any]
+    functions: list[types.FunctionType]
+    codes: list[types.CodeType]
+
+    @classmethod
+    def of(cls, values: list[Any]) -> _Untouched:
+        every = (inside for value in values for inside in _unwrapped(value))
+        functions = [one for one in every if isinstance(one, types.FunctionType)]
+        return cls(values, functions, [one.__code__ for one in functions])
+
+    def is_still(self, made: type) -> bool:
+        """Return True if the class holds the same objects, with the same code."""
+        own = vars(made)
+        return (
+            len(own) == len(self.values)
+            and all(map(operator.is_, own.values(), self.values))
+            and all(map(operator.is_, map(_CODE, self.functions), self.codes))
+        )
+
+
+_CODE = operator.attrgetter("__code__")
+_UNTOUCHED: weakref.WeakKeyDictionary[type, _Untouched] = weakref.WeakKeyDictionary()
+
+
+def _unwrapped(value: Any) -> list[Any]:
+    """Return a class attribute and the functions inside it."""
+    inside = (getattr(value, name, None) for name in _WRAPS)
+    return [value, *(one for one in inside if isinstance(one, types.FunctionType))]
 
 
 # ---- whose code it is
