@@ -1,5 +1,8 @@
 """Bounds, tails and their starts against fifty digits, on a table that walks every branch; quick."""
 
+from __future__ import annotations
+
+import itertools
 import math
 
 import mpmath as mp
@@ -18,12 +21,36 @@ from reusable_holdout.certainty.bound import (
 
 LOG_HALF = math.log(0.5)
 LEVELS = (LOG_HALF, -3.0, -40.0, -700.0)
+GRID = [
+    (rows, count, level)
+    for rows, counts in {1: (1,), 2: (1, 2), 30: (1, 15, 29, 30), 500: (1, 250, 480, 500)}.items()
+    for count, level in itertools.product(counts, LEVELS)
+]
 
 
 def exact_tail(x, rows, p):
     """Log of I_p(x, rows - x + 1), for real x above rows p."""
     with mp.workdps(40):
         return mp.log(mp.betainc(x, rows - mp.mpf(x) + 1, 0, mp.mpf(p), regularized=True))
+
+
+def exact_chernoff(value, rows, p):
+    with mp.workdps(40):
+        v, p = mp.mpf(value), mp.mpf(p)
+        rest = (1 - v) * mp.log((1 - v) / (1 - p)) if v < 1 else 0
+        return -rows * (v * mp.log(v / p) + rest)
+
+
+@for_each(("rows", "count", "level"), GRID)
+def test_a_lower_bound_is_at_its_level_and_never_above(rows, count, level):
+    for lower, exact in ((binomial_lower, exact_tail), (chernoff_lower, exact_chernoff)):
+        p = lower(count / rows, rows=rows, log_level=level)
+        if p < 1e-250:
+            assert level / count < -300
+            continue
+        value = count if lower is binomial_lower else count / rows
+        gap = float(mp.mpf(level) - exact(value, rows, p))
+        assert 0.0 <= gap < 2e-13 * (30 - level + math.sqrt(-rows * level))
 
 
 @for_each("reach", [binomial_reach_low, chernoff_reach_low])
