@@ -22,7 +22,8 @@ class Rows:
         nor arrays that are mapped read-only. Parquet files and Dask collections stay where they are: models predict
         them chunk by chunk, on joblib's current backend.
     y : array-like of shape (rows,) or (rows, outputs), or the name of a column of ParquetRows or of a Dask DataFrame
-        Private labels. Rows must be independent draws from the population of interest and no training rows. For judged
+        Private labels. Rows must be independent draws from the population of interest, or have an `order`, and no
+        training rows. For judged
         scores give the rows' ids here, which are distinct names, and None for X.
     classes : array-like, or "private", optional
         All classes that may occur, which makes them public. By default the classes in `y` are public if there is at

@@ -245,7 +245,7 @@ def odds_lower(value: Number, *, rows: int, log_level: Number, bets: OddsBets) -
     because the logarithm is concave. It names no mean, so one set of bets serves all outcomes of a question.
     """
     value, level = _checked(value, log_level, rows)
-    excluded, kept = value * 0.0, np.clip(value, 0.0, 1.0)
+    excluded, kept = value * 0.0 + 0.0, np.clip(value, 0.0, 1.0)
     for _ in range(_HALVINGS):
         middle = (excluded + kept) / 2.0
         is_out = bets.evidence(value, middle, level) >= -level

@@ -170,11 +170,11 @@ class Branches(Verbs):
         InputError
             If the rows do not fit those of the guard.
         OverlapError
-            If rows of them are in the guard already: by ids a single row, by features more than chance explains.
+            If some are in the guard already: by ids a single row, by features more than chance explains.
         SecondBudgetError
             If they have a budget elsewhere.
         LedgerMismatchError
-            If other rows were added to this guard's.
+            If this guard is not the newest: others were added to its rows.
         Halted
             If a final was given.
 
@@ -189,8 +189,12 @@ class Branches(Verbs):
         When rows are added, and how many, may depend on answers, but not on labels, old or new. **Rows that come
         because of their labels, or because a model failed on them, break the promise.**
         """
-        rows, vacuous = rows_of(X, y), "vacuous" in allowed_of(allow)
-        return type(self)._of(extension.extended(self._view, rows, vacuous=vacuous))
+        allowed = allowed_of(allow)
+        if allowed - {"vacuous"}:
+            raise InputError(
+                f"extend allows 'vacuous' alone; got {min(allowed - {'vacuous'})!r}; nothing was added; leave it out"
+            )
+        return type(self)._of(extension.extended(self._view, rows_of(X, y), vacuous=bool(allowed)))
 
     @checked_call
     def drift(
@@ -224,10 +228,14 @@ class Branches(Verbs):
         InputError, BudgetError, Halted, ModelError
             As for :meth:`on` and :meth:`evaluate`.
         """
-        masks = np.asarray(where, dtype=bool), ~np.asarray(where, dtype=bool)
-        new, old = (
-            self.on(where=mask).evaluate(subject, X_train, y_train, prior=prior, cv=cv) for mask in masks
-        )
+        slices = [self.on(where=where, allow={"vacuous"})]
+        others = np.asarray(slices[0]._view.holdout.sample_weight) == 0
+        if not others.any():
+            raise InputError(
+                "where must leave rows to compare with; it names all; nothing was asked; name some rows"
+            )
+        slices.append(self.on(where=others, allow={"vacuous"}))
+        new, old = (one.evaluate(subject, X_train, y_train, prior=prior, cv=cv) for one in slices)
         return Drift(new.value - old.value, new.low - old.high, new.high - old.low, new, old)
 
     @sealed
@@ -286,7 +294,8 @@ class Branches(Verbs):
 
         Notes
         -----
-        The new holdout must be drawn independently of everything released and of the old rows; then its intervals hold
+        Rows in time order must come after the old rows. Other new rows must be drawn independently of everything
+        released and of the old rows. Then the intervals hold
         whatever was learnt in the epochs before. Each epoch has a failure probability of its own.
         """
         if not early and not self.halted:

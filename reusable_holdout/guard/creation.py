@@ -32,7 +32,7 @@ from reusable_holdout.guard.stores import (
     told_of,
     watched,
 )
-from reusable_holdout.guard.time_order import check_embargo
+from reusable_holdout.guard.time_order import check_embargo, check_follows
 from reusable_holdout.guard.view import GuardedView
 from reusable_holdout.guard.views import VIEW, Counts, View, newest, tells
 from reusable_holdout.guard.wanted_plan import (
@@ -113,7 +113,7 @@ def made(rows: Rows, stated: Stated) -> GuardedView:
 
     wanted = Wanted(data.bound, counts, planned, **numbers)
     _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
-    owned = _owned(data, rows, allow)
+    owned = owned_of(data, rows, allow)
     with new_or_kept(data, stated.ledger, allowed=SECOND_BUDGET in allow) as (store, another):
         key = find_key(store, key=stated.key, seed=stated.seed)
         witness = watched(store, False if NO_WITNESS in allow else stated.witness)
@@ -161,6 +161,8 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
             f"the next rows must come with groups, as these did; got none; {nothing}; pass Rows(X, y, groups=...)"
         )
     data = private(rows, view.metric, holdout.bound.class_set, order=root.plan.order)
+    if root.plan.order:
+        check_follows(holdout, data, nothing=nothing)
     before, by_ratio = root.facts.counts, root.plan.family == "ratio"
     expected = before.guessed if rows.prevalence is None and before is not None else rows.prevalence
     guess = guessed(data.bound, expected, by_ratio=by_ratio)
@@ -179,10 +181,8 @@ def rotated(view: GuardedView, rows: Rows, stated: Stated) -> GuardedView:
     )
     allow, ledger, key = stated.allow, view.ledger, view.key
     _check_may_stand(data, wanted.guess, vacuous=VACUOUS in allow)
-    owned = _owned(data, rows, allow, nothing=nothing)
+    owned = owned_of(data, rows, allow, nothing=nothing)
     kept_rows = overlapping.kept_of_fresh(owned, ledger, key[0], root.holdout.X)
-    if view.added and not owned.allowed:
-        overlapping.check_added(owned, view)
     with budgeted(data, ledger, allowed=SECOND_BUDGET in allow, next_epoch=True) as another:
         counts = class_counts.told(data.bound, guess)
         kept = wanted.kept(counts, told_of(data, counts))
@@ -203,8 +203,8 @@ def _check_has_all_rows(view: GuardedView) -> None:
     views = [view.root.facts, *(View.parse(row.told) for row in view.ledger.rows(kind=VIEW))]
     if newest(views) != view.number:
         raise InputError(
-            "the guard that rotates must have all rows; rows were added to those of this one; nothing was released; "
-            "extend it with the same rows, which gives the guard of all rows, and rotate that one"
+            "the guard that rotates must have all rows; this one lacks rows that were added later; nothing was "
+            "released; call extend() with those rows again, and rotate the guard that it returns"
         )
 
 
@@ -230,7 +230,7 @@ def private(rows: Rows, metric: Metric, classes: Any, **others: Any) -> PrivateD
     )
 
 
-def _owned(
+def owned_of(
     holdout: PrivateData, rows: Rows, allow: frozenset[str], *, nothing: str = "nothing was made"
 ) -> OwnedRows:
     """Return the rows, to be recognised later; refuse training rows among them, unless the owner allows it."""

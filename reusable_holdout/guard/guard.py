@@ -220,7 +220,7 @@ class ReusableHoldout(Branches):
     def walk_forward(
         self, model: Any, X_history: Any, y_history: Any, *, refit: Any, prior: Any = None, name: Any = None
     ) -> Any:
-        """Ask how good a model is that is fitted anew before each block of rows, on the history and all rows before it.
+        """Ask how good a model is that is refitted before each block of rows, on the history and all earlier rows.
 
         For guards of rows in time order. The fits run inside the guard. The other verbs take the same procedure as
         :class:`WalkForward`, alone, in a list, or in a :class:`Difference`.

@@ -217,7 +217,7 @@ class Handle(NamedTuple):
     def _opened_view(self) -> Any:
         contents = read_private(Path(self.view_file))
         guard = self._replace(view_file="").open()
-        for rows in contents.pop("added"):
+        for rows in contents.pop("added", ()):
             guard = guard.extend(rows)
         return guard.on(**contents)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -51,6 +52,7 @@ class Opening(NamedTuple):
     added: tuple[Rows, ...] = ()
     digest: str = ""
     fresh: PrivateData | None = None
+    known: Mapping[str, str] = {}
 
     @property
     def root(self) -> GuardedView:
@@ -59,8 +61,7 @@ class Opening(NamedTuple):
 
     def is_open(self) -> bool:
         """Return True if added rows were added before, in any process."""
-        assert self.pooled is not None  # noqa: S101 - its caller has them
-        described = self._described(self.pooled.bound)
+        described = self._described(self.pooled.bound) if self.pooled else {}
         return self.root.ledger.find(self._digest(described)) is not None
 
     def open(self) -> GuardedView:
@@ -85,35 +86,32 @@ class Opening(NamedTuple):
         rest_on(data.bound, facts.counts)
         plan = facts.kept
         self._check_tolerance(plan, facts.counts)
+        held: dict[str, Any] = {"added": self.added, "alone": self._view_alone(facts), "fresh": self.fresh}
         base = None if self.pooled else self.base
-        alone = self._view_alone(facts)
-        return GuardedView(
-            data, facts, plan, root.ledger, root.key, root=root, base=base, added=self.added, alone=alone
-        )
+        return GuardedView(data, facts, plan, root.ledger, root.key, root=root, base=base, **held)
 
     def _view_alone(self, facts: View) -> GuardedView | None:
         """Return the view of added rows alone, if the plan keeps a share for it; a final rests on it, too."""
-        root, row = self.root, None
-        if self.fresh is not None:
-            row = root.ledger.find(self._digest(self._alone(self.fresh.bound, facts.number)))
-        if row is None or self.fresh is None:
+        ledger, fresh = self.root.ledger, self.fresh
+        row = ledger.find(self._digest(self._alone(fresh.bound, facts.number))) if fresh else None
+        if row is None or fresh is None:
             return None
-        own, since = View.parse(row.told), State.after(row)
-        return GuardedView(self.fresh, own, own.kept, root.ledger, root.key, root=root, since=since)
+        own = View.parse(row.told)
+        first = next(one for one in ledger.rows(kind=VIEW) if View.parse(one.told).adds)
+        since = State.after(first)
+        return GuardedView(fresh, own, own.kept, ledger, self.root.key, root=self.root, since=since)
 
     def _alone(self, bound: BoundMetric, number: int) -> dict[str, Any]:
         return bound.describe() | {"alone": number, "added": self.digest}
 
-    def _facts_alone(self, facts: View, before: list[View]) -> View | None:
+    def _facts_alone(self, facts: View) -> View | None:
         """Return the facts of the view of added rows alone; None without a share, or if it would tell class counts."""
         root, number = self.root.plan, facts.number + 1
-        if self.fresh is None or not root.growth_share or root.order or facts.counts is not None:
-            return None  # in time order the new rows have another target
-        confidence = root.confidence_of_added(1 + sum(one.adds for one in before))
+        if self.fresh is None or not root.growth_share or facts.counts is not None:
+            return None
+        numbers = plan_numbers(self.fresh.bound, spread=self.spread)
         try:
-            plan = self._plan(
-                number, plan_numbers(self.fresh.bound, spread=self.spread), 0.0, confidence=confidence
-            )
+            plan = self._plan(number, numbers, 0.0, confidence=root.confidence_of_added)
         except PlanError:  # so few rows narrow no final
             return None
         metric = self._alone(self.fresh.bound, facts.number)
@@ -160,11 +158,11 @@ class Opening(NamedTuple):
             before = [root.facts, *(View.parse(one.told) for one in ledger.rows(kind=VIEW))]
             if self.pooled and newest(before) != self.base.number:
                 raise LedgerMismatchError(
-                    "rows are added to the newest rows of a guard; others were added meanwhile, perhaps by another "
-                    "process; nothing was added; extend with those first, then the guard that you get with these"
+                    "rows are added to the guard that the last extend() returned, here or in another process; this one "
+                    "is older; nothing was added; repeat the earlier extend() calls in their order first"
                 )
             facts, kept = self._facts(bound, metric, before)
-            row = self._opened(facts, digest, name, self._facts_alone(facts, before))
+            row = self._opened(facts, digest, name, self._facts_alone(facts))
             if row is not None and facts.tells:
                 told_of(self.base.holdout if self.pooled is None else self.pooled, facts.counts, metric)
                 kept.warn(facts.nats, vacuous=self.vacuous)
@@ -194,12 +192,13 @@ class Opening(NamedTuple):
         )
         wanted.guess.check_says_something(vacuous=self.vacuous)
         kept = Kept(wanted.guess, counts)
+        metric = metric | ({"known": dict(self.known)} if self.pooled else {})
         facts = View(number=number, metric=metric, plan=kept.plan.record(), counts=counts, told_by=told_by)
         if facts.tells:
             kept = wanted.kept(told(bound, counts), nats)
         return replace(facts, counts=kept.counts, plan=kept.plan.record()), kept
 
-    def _opened(self, facts: View, digest: bytes, name: str, alone: View | None) -> Row | None:
+    def _opened(self, facts: View, digest: bytes, name: str, alone: View | None = None) -> Row | None:
         """Record the facts of a view durably; return None if another view took its number meanwhile.
 
         Raises InputError if releasing the class counts could break a promise of the guard's own plan; this reveals

@@ -6,6 +6,8 @@ is too many. By features, chance agreement is allowed for.
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 
 from reusable_holdout.errors import InputError, OverlapError, TamperedLedgerError
 from reusable_holdout.guard.configuration import Configuration, KeptRows
+from reusable_holdout.guard.digests import ContentKey
 from reusable_holdout.guard.inputs import PrivateData, rows_and_labels
 from reusable_holdout.guard.known_rows import (
     OwnedRows,
@@ -23,14 +26,14 @@ from reusable_holdout.guard.known_rows import (
     secret_of,
 )
 from reusable_holdout.guard.row_sets import OWNERS, Copies, RowSet, by_chance, column_names, ordered_rows
-from reusable_holdout.guard.view import GuardedView
+from reusable_holdout.guard.views import VIEW, View
 from reusable_holdout.ledger import Ledger
 
 _TRAINING = (
     "training rows must not be in the holdout; {common} of its {rows} rows are in training=, {explained}; {nothing}; "
     'take them out of one of the two (and train again), or pass allow={{"overlap"}}: then no promise holds'
 )
-_ADDED = (
+ADDED = (
     "added rows must be new; {common} of the {rows} are rows of this guard or of an earlier epoch, {explained}; "
     "{nothing}; leave them out"
 )
@@ -100,23 +103,30 @@ def kept_of_fresh(
     epochs = [Configuration.parse(text) for text in ledger.configurations()]
     features, named = _features_as_before(rows.holdout, epochs, beside)
     if not rows.allowed:
+        whole = ContentKey(key).holdout(rows.holdout.X, rows.holdout.y)
         for epoch in epochs:
-            kept = KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
-            _check_fresh(rows, features, kept, key, epoch.epoch, named=named, words=words)
+            _check_not_known(whole, rows, ledger, epoch, words)
+            for kept in _kept_of(ledger, epoch):
+                _check_fresh(rows, features, kept, key, epoch.epoch, named=named, words=words)
     return rows.kept_as(key, ledger.epoch + 1, features, by_name=named)
 
 
-def check_added(rows: OwnedRows, view: GuardedView) -> None:
-    """Refuse rows to be added to a guard if it has them already, or an earlier epoch of its ledger had them."""
-    kept_of_fresh(rows, view.ledger, view.key[0], view.root.holdout.X, words=_ADDED)
-    fresh, nothing = rows.holdout, rows.nothing
-    if rows.ids is not None:
-        for one in view.added:
-            names = names_of(one.ids, what="ids=", nothing=nothing).rows
-            _check_ids(rows.ids.rows.common(names), rows.ids.rows.copies, _ADDED, nothing)
-    elif fresh.X is not None:
-        before, own = view.holdout.row_set, fresh.row_set
-        _check_features(own.common(before), own.copies, before.copies, _ADDED, nothing)
+def _kept_of(ledger: Ledger, epoch: Configuration) -> Iterator[dict[str, bytes] | None]:
+    """Yield what a ledger keeps of the rows of one epoch, and of those that were added to them."""
+    yield KeptRows(epoch.known_rows, ledger.known_rows(epoch.epoch)).parts()
+    for row in ledger.rows(kind=VIEW, epoch=epoch.epoch):
+        added = View.parse(row.told).metric.get("known", {})
+        yield {part: base64.b64decode(text) for part, text in added.items()}
+
+
+def _check_not_known(whole: str, rows: OwnedRows, ledger: Ledger, epoch: Configuration, words: str) -> None:
+    """Refuse exactly the rows of an epoch, or exactly those that were added, as labels alone have no names."""
+    added = (View.parse(row.told).metric.get("added") for row in ledger.rows(kind=VIEW, epoch=epoch.epoch))
+    if whole in {epoch.holdout, *added}:
+        count = Copies(rows.holdout.bound.rows, 0)
+        raise _overlap(
+            count.rows, 0, count, "as a whole", words.replace("{epoch}", str(epoch.epoch)), rows.nothing
+        )
 
 
 def _features_as_before(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from reusable_holdout.errors import InputError
+from reusable_holdout.guard.views import OF_ROWS, UNREADABLE, VIEW, View
 from reusable_holdout.ledger import Row
 from reusable_holdout.rules import Floats
 from reusable_holdout.ways import FINAL, Outcome, State, Terms, Told, Way
 from reusable_holdout.ways.check import Check
 from reusable_holdout.ways.claim import Claims
 from reusable_holdout.ways.final import Final
+from reusable_holdout.ways.table import PAIRED, Ways
 
 _SAME = 1e-9  # floats recomputed on another machine
 _LAST_TIME = 253_402_300_799.0  # the end of the year 9999
@@ -28,16 +31,91 @@ def problems_of_ways(
     Numbers may differ by `same`, or by the part `same` of the expected number if that is larger than one.
     """
     each = list(ways)
+    of_all = [place for way, own in each if isinstance(way, Final) and way.since is None for place in own]
     for way, places in each:
         yield from _halt_problems(way, rows, states, places)
         yield from _content_problems(way, rows, states, places, same)
-        if isinstance(way, Final) and places:  # a final about added rows alone has a level of its own
-            others = [
-                one
-                for other, one in each
-                if isinstance(other, Final) and bool(other.since) is bool(way.since)
-            ]
-            yield from _weight_problems(way, rows, places, sorted(itertools.chain(*others)))
+        if isinstance(way, Final) and places:
+            yield from _weight_problems(way, rows, places, of_all)
+
+
+class Views:
+    """The views of one epoch: the guard's own metric, then the views that are recorded in the ledger's rows."""
+
+    def __init__(self, first: View) -> None:
+        self._views = [first]
+        self._ways = [first.ways()]
+        self._opened, self._since = 0, cast("State | None", None)
+
+    def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
+        """Yield problems of the rows that open views, and of questions that no view opened before can have asked."""
+        for row, state in zip(rows, states, strict=True):
+            if row.kind == VIEW:
+                yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
+            elif self._named(row.view, row.kind) is None:
+                yield f"query {row.query}: it was asked in a way that this guard does not have"
+            elif not self._fits(row):
+                yield f"query {row.query}: its guardrails must be other views of the rows, each with a score to reach"
+
+    def _fits(self, row: Row) -> bool:
+        """Return True if a row's guardrails are other views, each named once, or if it has no guardrails."""
+        told = Told.parse(row.told)
+        rails = told.rails if told else ()
+        views, gate = (
+            {row.view, *(view for view, _ in rails)},
+            "gate-compare" if row.kind in PAIRED else "gate",
+        )
+        named = [self._named(view, gate) for view, _ in rails]
+        return (
+            len(views) > len(rails) and None not in named and all(0.0 <= least <= 1.0 for _, least in rails)
+        )
+
+    def places(self, rows: Sequence[Row]) -> Iterator[tuple[Way, list[int]]]:
+        """Yield every way in which questions were asked, with the positions of their rows."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for place, row in enumerate(rows):
+            if row.kind != VIEW:
+                found.setdefault((row.view, row.kind), []).append(place)
+        for (view, name), places in found.items():
+            yield cast("Way", self._named(view, name)), places
+
+    def ways(self, view: int) -> Ways:
+        """Return the ways to ask about a view."""
+        return self._ways[view]
+
+    def _named(self, view: int, name: str) -> Way | None:
+        return self._ways[view].named(name) if 0 <= view < len(self._ways) else None
+
+    def _problems(self, row: Row, state: State) -> Iterator[str]:
+        number, first = len(self._ways), self._ways[0].plan
+        try:
+            view = View.parse(row.told)
+            yield from (f"{fact} of the metric that it opens does not follow" for fact in view.underived())
+            self._since = self._since or (State.after(row) if view.adds else None)
+            ways = view.ways(self._since)
+        except UNREADABLE as error:
+            yield str(error)
+            return
+        self._ways.append(ways)
+        if row.told != view.text():
+            yield "its spelling"
+        kept = [
+            getattr(one, name)
+            for one in (ways.plan, first)
+            for name in ("queries", "charges", "confidence", "asks", "final_share", "growth_share")
+        ]
+        if view.is_alone:
+            kept[8], kept[11] = first.confidence_of_added, 0.0
+            if row.query != self._opened + 1:
+                yield "the rows alone that a view adds must have a view right after it"
+        self._opened = row.query
+        plain = view.is_alone and OF_ROWS.isdisjoint(view.metric)
+        if plain and first.rows + ways.plan.rows != self._ways[-2].plan.rows:
+            yield "all rows must be the guard's own and those that were added"
+        if view.plan["shared"] != asdict(first.shared_with(number)) or kept[:6] != kept[6:]:
+            yield "the view that it opens is not on the budget of the guard"
+        yield from view.misopened(row, state, self._views, self._ways[0])
+        self._views.append(view)
 
 
 class States(NamedTuple):
@@ -129,11 +207,19 @@ def _widest(way: Way, row: Row) -> float:
 
 
 def _weight_problems(
-    way: Final, rows: Sequence[Row], places: Sequence[int], alike: Sequence[int]
+    way: Final, rows: Sequence[Row], places: Sequence[int], of_all: Sequence[int]
 ) -> Iterator[str]:
-    """Yield finals whose weights do not follow from their priors; an unstated prior is stored as the value."""
+    """Yield finals whose weights do not follow from their priors; an unstated prior is stored as the value.
+
+    A final about added rows alone has the weights of the final about all rows, which are the view before.
+    """
     mine = [rows[place] for place in places]
-    together = [rows[place] for place in alike if rows[place].batch == mine[0].batch]
+    together = [rows[place] for place in of_all if rows[place].batch == mine[0].batch]
+    if way.since is not None:
+        before = [row for row in together if row.view == mine[0].view - 1]
+        if [_told(row).weight for row in before] != [_told(row).weight for row in mine]:
+            yield f"query {mine[0].query}: it must have the weights of the final about all rows"
+        return
     priors = [row.prior for row in mine]
     unstated = np.allclose(priors, [row.value for row in mine], rtol=0.0, atol=_SAME)
     if not (unstated or way.certificate.theory.weighs_finals):

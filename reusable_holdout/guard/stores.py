@@ -32,7 +32,7 @@ from reusable_holdout.guard.digests import canonical_csr, holdout_digest, is_chu
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.inputs import PrivateData
 from reusable_holdout.guard.row_sets import columns_of
-from reusable_holdout.guard.views import Counts
+from reusable_holdout.guard.views import VIEW, Counts
 from reusable_holdout.ledger import Ledger, MemoryLedger, SqlLedger, create_key_file, read_key_file
 from reusable_holdout.noise.keyed import KEY_BYTES, key_from_seed, new_key
 from reusable_holdout.registry import Budget, InMemory, Registry, Sketch, Sketcher
@@ -209,19 +209,19 @@ def budgeted(
     resumed = ledger.configuration() is not None and not (next_epoch or adds)
     registry = None if resumed else _registry_of(ledger)
     with nullcontext() if registry is None else registry.alone():
-        before = _length(ledger)
+        before = _length(ledger, adds=adds)
         if registry is None or (before and not (next_epoch or adds)):  # another process has made it meanwhile
             yield False
             return
         sketch, found = _sketch_of(registry, holdout), _on_the_other_side(ledger, holdout)
-        own = (
-            {ledger.place} if adds and ledger.url is not None else set()
-        )  # an attempt that was killed, or chance
-        if allowed or all(budget.forgotten for budget in found):
-            again = bool(own) and all(one.forgotten or one.ledger in own for one in registry.known(sketch))
-            found += registry.claim(sketch, ledger.place, insist=allowed or again)
-        found = [budget for budget in found if budget.ledger not in own]
-        kept = [budget for budget in found if not budget.forgotten]
+        if adds:  # the ledger knows its own rows, and an attempt to add these may have been killed
+            found += [
+                one for one in registry.known(sketch) if ledger.url is None or one.ledger != ledger.place
+            ]
+        if allowed or (not found if adds else all(budget.forgotten for budget in found)):
+            before_it = registry.claim(sketch, ledger.place, insist=allowed or adds)
+            found += [] if adds else before_it
+        kept = [budget for budget in found if adds or not budget.forgotten]
         if kept and not allowed:
             raise SecondBudgetError(registries.refusal(kept, ledger.place, next_epoch=next_epoch))
         try:
@@ -229,24 +229,24 @@ def budgeted(
                 warn(registries.reminder(one), SecondBudgetWarning)
             yield bool(found)
         except BaseException:
-            if not _has_more(ledger, before):
+            if not _has_more(ledger, before, adds=adds):
                 registry.release(sketch, ledger.place)
             raise
 
 
-def _has_more(ledger: Ledger, before: int) -> bool:
+def _has_more(ledger: Ledger, before: int, *, adds: bool) -> bool:
     """Return True if the guard or the epoch was made, or rows were added, although an error was raised.
 
     An example is a witness that could not be reached.
     """
     try:
-        return _length(ledger) > before
+        return _length(ledger, adds=adds) > before
     except LedgerError:
         return False
 
 
-def _length(ledger: Ledger) -> int:
-    return len(ledger.configurations()) + ledger.tail().query
+def _length(ledger: Ledger, *, adds: bool) -> int:
+    return len(ledger.rows(kind=VIEW) if adds else ledger.configurations())
 
 
 def _registry_of(ledger: Ledger) -> Registry | InMemory | None:

@@ -42,6 +42,8 @@ def checked_priors(priors: Any, count: int, unit: Unit, metric: str, *, several:
         )
     if several and not isinstance(priors, list):
         given = one_column(as_array(priors, what="priors"))
+        if given.dtype.kind in "mM":
+            raise InputError(f"priors must be numbers; got dtype {given.dtype}; nothing was asked")
         shape, each = given.shape, given.tolist()
     else:
         each = priors if several else [priors]

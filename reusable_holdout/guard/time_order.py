@@ -33,6 +33,26 @@ def checked_beginning(bound: BoundMetric, indexes: Sequence[Any], sample_weight:
     return times[0][0] if times else None
 
 
+def check_follows(before: Any, fresh: Any, *, nothing: str) -> None:
+    """Refuse new rows unless they come after the rows before, where both have times."""
+    ends = [max((index.max() for index in times_of(one)), default=None) for one in (before, fresh)]
+    try:
+        follows = (ends[0] is None) == (fresh.begins is None) and (ends[0] is None or ends[0] <= fresh.begins)
+    except TypeError:  # one has a time zone, the other has none
+        follows = False
+    if not follows:
+        raise InputError(
+            "rows in time order: new rows must come after the rows before, with times of the same zone if those have "
+            f"some; {nothing}"
+        )
+
+
+def times_of(data: Any) -> list[Any]:
+    """Return the indexes of times of features and labels."""
+    indexes = [index_of(part) for part in (data.X, data.y)]
+    return [index for index in indexes if index is not None and index.dtype.kind == "M"]
+
+
 def check_embargo(begins: Any, rows: Any, *, nothing: str) -> None:
     """Refuse rows that the analyst uses unless they end before the first row of the holdout, where both have times."""
     index = index_of(rows)

@@ -194,7 +194,8 @@ def _first_of(X_train: Any) -> Any:
 
 def is_alike(X: Any, other: Any) -> bool:
     """Return True if other data have the same container and columns."""
-    if type(X) is not type(other) or np.shape(X)[1:] != np.shape(other)[1:]:
+    kinds = {np.ndarray if isinstance(one, np.ndarray) else type(one) for one in (X, other)}  # mapped or not
+    if len(kinds) > 1 or np.shape(X)[1:] != np.shape(other)[1:]:
         return False
     return list(getattr(X, "columns", ())) == list(getattr(other, "columns", ()))
 

@@ -12,8 +12,7 @@ from reusable_holdout.errors import HoldoutError, TamperedLedgerError
 from reusable_holdout.guard import frozen
 from reusable_holdout.guard.configuration import Configuration, Epoch, KeptRows, facts_of, read_epochs
 from reusable_holdout.guard.frozen import FrozenCertificate
-from reusable_holdout.guard.recomputation import States, problems_of_ways
-from reusable_holdout.guard.views import Views
+from reusable_holdout.guard.recomputation import States, Views, problems_of_ways
 from reusable_holdout.ledger import Row, chain_problems
 from reusable_holdout.slips import checked_call
 

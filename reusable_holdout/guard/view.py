@@ -48,9 +48,11 @@ class GuardedView:
     added : tuple of Rows
         Rows that were added to the root's.
     alone : GuardedView, optional
-        The view of the rows that were added last, on which a final rests, too.
+        The view of the added rows alone, on which a final rests, too.
+    fresh : PrivateData, optional
+        All rows that were added.
     since : State, optional
-        For such a view: the state when its rows were added.
+        For such a view: the state when the first of its rows were added.
     digest : str, optional
         Keyed digest of the rows, hex; of the root by default.
     """
@@ -67,6 +69,7 @@ class GuardedView:
         base: GuardedView | None = None,
         added: tuple[Rows, ...] = (),
         alone: GuardedView | None = None,
+        fresh: PrivateData | None = None,
         since: State | None = None,
         another_budget: bool = False,
         overlap_allowed: bool = False,
@@ -74,7 +77,7 @@ class GuardedView:
     ) -> None:
         self.holdout, self.facts, self.plan, self.ledger, self.key = holdout, facts, plan, ledger, key
         self.number, self.root, self.base, self.added = facts.number, root or self, base or self, added
-        self.alone = alone
+        self.alone, self.fresh = alone, fresh
         self.trained_on: TrainedOn
         self.unit, self.unit_of_pairs = (Unit.of(self.metric, paired=paired) for paired in (False, True))
         self.digest: str = digest if root is None else root.digest

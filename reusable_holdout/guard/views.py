@@ -12,23 +12,24 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from reusable_holdout.certainty import edition
 from reusable_holdout.errors import HoldoutError, LedgerMismatchError, printable
 from reusable_holdout.ledger import Row
 from reusable_holdout.plan import Plan, SharedBudget, usual_final_share
-from reusable_holdout.ways import State, Told, Way
-from reusable_holdout.ways.table import PAIRED, Ways
+from reusable_holdout.ways import State
+from reusable_holdout.ways.table import Ways
 
 VIEW = "view"
 """Kind of the rows that open a view."""
 
-_UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
+UNREADABLE = (HoldoutError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError)
 _PLAIN = frozenset({"binomial", "mean", "ratio"})  # families in which each row counts once
 OF_ROWS = frozenset({"weights", "groups"})  # in a metric's description
-ADDED = frozenset({"extends", "added", "rows_of", "alone"})
-"""Entries of a metric's description if rows were added: to which view, their digest; the view that added its rows."""
+ADDED = frozenset({"extends", "added", "known", "rows_of", "alone"})
+"""Entries of a metric's description if rows were added: to which view, their digest, and what recognises them; the view
+that added its rows, or that adds them with this one."""
 _SAME = 1e-9  # largest difference of numbers recomputed on another machine
 
 
@@ -132,6 +133,15 @@ class Counted:
         """True if it adds rows to those of the guard."""
         return "extends" in self.metric
 
+    def _repeats(self, other: Counted) -> bool:
+        """Return True if this view is about the rows alone that another one adds, by the same metric."""
+        apart = OF_ROWS | ADDED
+        own, theirs = (
+            {name: one.metric[name] for name in one.metric.keys() - apart} for one in (self, other)
+        )
+        named = self.metric["alone"], self.metric["added"]
+        return own == theirs and named == (other.number, other.metric["added"])
+
     @property
     def is_alone(self) -> bool:
         """True if it is about the rows alone that the view before it added."""
@@ -172,8 +182,9 @@ class Counted:
         ):
             yield "it uses class counts that were not released before"
         extends, of, alone = (self.metric.get(name) for name in ("extends", "rows_of", "alone"))
-        added = [one.number for one in before if one.adds]
-        is_after = alone is None or added[-1:] == [alone] == [len(before) - 1]
+        added = {one.number: one.metric["added"] for one in before if one.adds}
+        is_after = alone is None or (before[-1].adds and self._repeats(before[-1]))
+        is_after &= not self.adds or self.metric["added"] not in added.values()
         if extends not in {None, newest(before)} or of not in {None, *added} or not is_after:
             yield "it must be about rows that the guard has, or add rows to all of them"
         numbers = (row.prior, row.threshold, row.tolerance, row.low, row.high)
@@ -221,7 +232,7 @@ class View(Facts, Counted):
         """
         try:
             yield from self._underived(self.plan)
-        except _UNREADABLE:  # anything may stand in a ledger that was changed
+        except UNREADABLE:  # anything may stand in a ledger that was changed
             yield "plan"
 
     def _underived(self, record: dict[str, Any]) -> Iterator[str]:
@@ -294,77 +305,6 @@ def _misstated(record: dict[str, Any]) -> Iterator[str]:
     usual = usual_final_share(edition(record["shared"]["theory"]), record["asks"])
     if "final_share" not in stated and record.get("final_share", usual) != usual:
         yield "plan.final_share"
-
-
-class Views:
-    """The views of one epoch: the guard's own metric, then the views that are recorded in the ledger's rows."""
-
-    def __init__(self, first: View) -> None:
-        self._views = [first]
-        self._ways = [first.ways()]
-
-    def opened(self, rows: Sequence[Row], states: Sequence[State]) -> Iterator[str]:
-        """Yield problems of the rows that open views, and of questions that no view opened before can have asked."""
-        for row, state in zip(rows, states, strict=True):
-            if row.kind == VIEW:
-                yield from (f"query {row.query}: {problem}" for problem in self._problems(row, state))
-            elif self._named(row.view, row.kind) is None:
-                yield f"query {row.query}: it was asked in a way that this guard does not have"
-            elif not self._fits(row):
-                yield f"query {row.query}: its guardrails must be other views of the rows, each with a score to reach"
-
-    def _fits(self, row: Row) -> bool:
-        """Return True if a row's guardrails are other views, each named once, or if it has no guardrails."""
-        told = Told.parse(row.told)
-        rails = told.rails if told else ()
-        views, gate = (
-            {row.view, *(view for view, _ in rails)},
-            "gate-compare" if row.kind in PAIRED else "gate",
-        )
-        named = [self._named(view, gate) for view, _ in rails]
-        return (
-            len(views) > len(rails) and None not in named and all(0.0 <= least <= 1.0 for _, least in rails)
-        )
-
-    def places(self, rows: Sequence[Row]) -> Iterator[tuple[Way, list[int]]]:
-        """Yield every way in which questions were asked, with the positions of their rows."""
-        found: dict[tuple[int, str], list[int]] = {}
-        for place, row in enumerate(rows):
-            if row.kind != VIEW:
-                found.setdefault((row.view, row.kind), []).append(place)
-        for (view, name), places in found.items():
-            yield cast("Way", self._named(view, name)), places
-
-    def ways(self, view: int) -> Ways:
-        """Return the ways to ask about a view."""
-        return self._ways[view]
-
-    def _named(self, view: int, name: str) -> Way | None:
-        return self._ways[view].named(name) if 0 <= view < len(self._ways) else None
-
-    def _problems(self, row: Row, state: State) -> Iterator[str]:
-        number, first = len(self._ways), self._ways[0].plan
-        try:
-            view = View.parse(row.told)
-            yield from (f"{fact} of the metric that it opens does not follow" for fact in view.underived())
-            ways = view.ways(state)
-        except _UNREADABLE as error:
-            yield str(error)
-            return
-        self._ways.append(ways)
-        if row.told != view.text():
-            yield "its spelling"
-        kept = [
-            getattr(one, name)
-            for one in (ways.plan, first)
-            for name in ("queries", "charges", "confidence", "asks", "final_share")
-        ]
-        if view.is_alone:
-            kept[7] = first.confidence_of_added(sum(one.adds for one in self._views))
-        if view.plan["shared"] != asdict(first.shared_with(number)) or kept[:5] != kept[5:]:
-            yield "the view that it opens is not on the budget of the guard"
-        yield from view.misopened(row, state, self._views, self._ways[0])
-        self._views.append(view)
 
 
 def differing(stored: object, derived: object, name: str) -> Iterator[str]:

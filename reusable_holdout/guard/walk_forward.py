@@ -22,7 +22,7 @@ from reusable_holdout.guard.boundary import quiet
 from reusable_holdout.guard.digests import holdout_digest, is_chunked
 from reusable_holdout.guard.fingerprint import fingerprint
 from reusable_holdout.guard.models import Needed, check_model, length_of
-from reusable_holdout.guard.time_order import check_embargo
+from reusable_holdout.guard.time_order import check_embargo, times_of
 from reusable_holdout.guard.training_estimate import Estimate, training_estimate
 from reusable_holdout.guard.trial import is_alike
 from reusable_holdout.metrics import Metric
@@ -44,7 +44,7 @@ class WalkForward:
         A scikit-learn estimator. Only clones of it are fitted.
     X_history, y_history : array-like
         Features and labels before the first row of the holdout, in time order; the features are of the holdout's type
-        and have its columns. Values that are no category of the history's categorical columns become missing.
+        and have its columns. Categories that the history lacks become missing.
     refit : str, int or splitter
         Blocks of rows: a period of the rows' index of times, such as "W" or "week"; a number of rows, or of steps if
         the guard has groups; or a splitter such as scikit-learn's `TimeSeriesSplit`, for history and holdout together.
@@ -60,9 +60,16 @@ class WalkForward:
 
 def content_of(walk: WalkForward) -> bytes:
     """Return the digest of a procedure: model, history with its index and types, and blocks."""
-    X, new = walk.X_history, hashlib.blake2b
-    history = holdout_digest(new, X, walk.y_history), holdout_digest(new, index_of(X), None)
-    return fingerprint(("walk-forward", _clone(walk.model), walk.refit, getattr(X, "dtypes", None), *history))
+    both, new = (walk.X_history, walk.y_history), hashlib.blake2b
+    kinds = [
+        (
+            type(one).__name__,
+            getattr(one, "dtypes", getattr(one, "dtype", None)),
+            holdout_digest(new, index_of(one), None),
+        )
+        for one in both
+    ]
+    return fingerprint(("walk-forward", _clone(walk.model), walk.refit, kinds, holdout_digest(new, *both)))
 
 
 def estimate_of(walk: WalkForward, metric: Metric, classes: Any) -> Estimate:
@@ -160,8 +167,7 @@ def _blocks(walk: WalkForward, holdout: Any) -> list[tuple[Any, Any]]:
 
 def _periods(refit: Any, holdout: Any) -> NDArray[np.int64]:
     """Return the number of each row's period."""
-    indexes = [index for index in map(index_of, (holdout.X, holdout.y)) if index is not None]
-    times = [index for index in indexes if index.dtype.kind == "M"]
+    times = times_of(holdout)
     try:
         periods = times[0].tz_localize(None).to_period(_PERIODS.get(refit, f"{refit}"))
         return np.asarray(periods.astype(np.int64))
@@ -241,13 +247,18 @@ def _rows(history: Any, own: Any) -> Any:
     if isinstance(history, pd.DataFrame):
         kinds = history.dtypes[[isinstance(kind, pd.CategoricalDtype) for kind in history.dtypes]]
         own = own.astype(kinds.to_dict())
-    if isinstance(history, pd.DataFrame | pd.Series):
-        return pd.concat([history, own])
-    if hasattr(history, "tocsr"):
+    return stacked(history, own)
+
+
+def stacked(first: Any, second: Any) -> Any:
+    """Return two tables or columns of one kind, one below the other."""
+    if isinstance(first, pd.DataFrame | pd.Series):
+        return pd.concat([first, second])
+    if hasattr(first, "tocsr"):
         from scipy.sparse import vstack  # noqa: PLC0415
 
-        return vstack([history, own], format="csr")
-    return np.concatenate([history, own])
+        return vstack([first, second], format="csr")
+    return first.vstack(second) if hasattr(first, "vstack") else np.concatenate([first, second])
 
 
 def _labels(*parts: Any) -> Any:

@@ -96,7 +96,10 @@ def described_metric(description: Mapping[str, Any]) -> Metric:
     name = str(description.get("name"))
     metric = None
     with suppress(InputError, KeyError, TypeError):
-        metric = _named(name, **description["parameters"])
+        stated = dict(description["parameters"])
+        if name.endswith(("rmse", "root_mean_squared_error")):
+            del stated["floor"]  # of earlier versions
+        metric = _named(name, **stated)
     if metric is None or metric.describe() != dict(description):
         raise InputError(
             f"the metric must be one of the catalogue; got {name!r} with a description that is not the catalogue's; "

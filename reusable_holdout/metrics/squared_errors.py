@@ -69,7 +69,7 @@ def rmse(*, lower: float, upper: float) -> Metric:
         bounds=(0, span),
         family="bounded-difference",
         greater_is_better=False,
-        parameters=stated,
+        parameters=stated | {"floor": 0.0},  # as ledgers of earlier versions say
     )
 
 
@@ -161,7 +161,12 @@ def _about_center(stated: dict[str, float], center: Any, least: Any) -> Metric:
 
 
 def _root_of_mean(metric: Definition, targets: Targets) -> RootMean:
-    return RootMean(mean_of_values(np.square, mse(**metric.parameters), targets), metric.upper)
+    return RootMean(
+        mean_of_values(
+            np.square, mse(**{name: metric.parameters[name] for name in ("lower", "upper")}), targets
+        ),
+        metric.upper,
+    )
 
 
 def _explained_share(metric: Definition, targets: Targets) -> MeanLoss:

@@ -108,7 +108,10 @@ class Groups(Draws):
 
     def __init__(self, names: object, rows: int) -> None:
         given = column_of(names, rows, what="groups", advice="name the group of each row")
-        self.codes = pd.factorize(given)[0].astype(np.int64)  # in the order in which they appear
+        try:
+            self.codes = pd.factorize(given)[0].astype(np.int64)  # in the order in which they appear
+        except TypeError:  # lists, say
+            raise InputError("groups must be named by numbers or text; got names that have no hash") from None
         if self.codes.min() < 0:
             raise InputError(
                 "groups must name a group for each row; some are missing; give each of these rows its own group"

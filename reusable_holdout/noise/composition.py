@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from reusable_holdout.errors import InputError
 from reusable_holdout.noise.half_binomial import log_half_binomial
 
 LARGEST_EXPONENT = 700.0  # exp of a larger number overflows
@@ -55,6 +56,11 @@ def composed_epsilon(*, epsilon: float, count: int, delta: float) -> float:
     bisection and is exact also between the lattice points ``(k-2l) e0`` of the theorem. ``A_j - B_j`` is computed as a
     sum of positive terms, so no digits cancel where `epsilon` is small.
 
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+
     References
     ----------
     .. [1] Kairouz, Oh and Viswanath (2015), "The composition theorem for differential privacy", Theorem 3.3.
@@ -64,6 +70,12 @@ def composed_epsilon(*, epsilon: float, count: int, delta: float) -> float:
     >>> round(composed_epsilon(epsilon=0.0119, count=400, delta=1e-6), 3)
     1.002
     """
+    if not (
+        0.0 <= epsilon < math.inf and count >= 1 and 0.0 <= delta < 1.0
+    ):  # a forger may have written them
+        raise InputError(
+            f"epsilon, count and delta must be at least 0, at least 1 and in [0, 1); got {epsilon}, {count} and {delta}"
+        )
     whole = whole_epsilon(epsilon, count)
     if delta == 0 or epsilon == 0:
         return whole

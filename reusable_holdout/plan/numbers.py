@@ -182,8 +182,13 @@ def check_together(
         )
 
 
-def check_order(family: Family, asks: str, order: str | None) -> None:
+def check_order(family: Family, asks: str, order: str | None, growth_share: float | None) -> None:
     """Refuse plans for rows in time order whose intervals would rest on independent rows."""
+    if growth_share and (order or asks == "claims"):
+        raise InputError(
+            "boards and rows in time order, whose new rows have another mean, take no growth_share; got "
+            f"{growth_share!r}; nothing was made; leave it out"
+        )
     if order and (asks == "claims" or family not in {"binomial", "mean"}):
         raise InputError(
             "rows in time order take metrics that are means of bounded losses over rows, such as accuracy, brier or "

@@ -373,9 +373,10 @@ class Outlook:
             theory=self.shared.theory,
         )
 
-    def confidence_of_added(self, number: int) -> float:
-        """Return the confidence of a final about added rows alone; they were the first, second, ... to be added."""
-        return 1.0 - (1.0 - self.confidence) * self.growth_share / (number * (number + 1))
+    @property
+    def confidence_of_added(self) -> float:
+        """Confidence of a final about the added rows alone, of which nothing was told before the first of them came."""
+        return 1.0 - (1.0 - self.confidence) * self.growth_share
 
     def may_tell(self, nats: float) -> bool:
         """Return True if the plan, with these nats released as well, keeps its tolerance up to the last charge.

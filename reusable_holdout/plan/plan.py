@@ -75,7 +75,7 @@ class Plan(Outlook):
         asked it is 0, and there is no final. With 1 only a final can be asked: for a guard of one search.
     growth_share : float, optional
         Share of the failure probability, below 1, that is kept for rows to come, 0 by default. A final after
-        :meth:`ReusableHoldout.extend` then rests on the new rows alone, too: the interval is what both leave.
+        :meth:`ReusableHoldout.extend` then rests on the added rows alone, too: its interval is the overlap of both.
     board : "claims", optional
         A board of many series, such as teams. It needs rows and queries, and no tolerance, because its intervals grow.
         The plan states the tolerance of a board of honest claims; each series has `charges`, by default 2.
@@ -83,7 +83,7 @@ class Plan(Outlook):
         True if only gates are asked. Then `tolerance` is the difference that they show nine times in ten, up to the
         last charge; see :meth:`shown_difference`.
     order : "time", optional
-        The rows will be in time order; see :class:`Rows`.
+        The rows will be in time order; a guard takes it from its :class:`Rows`.
     bounds : tuple of float
         Lower and upper bound of the metric.
     greater_is_better : bool
@@ -182,7 +182,7 @@ class Plan(Outlook):
         self.greater_is_better, self.family, self.shared = bool(greater_is_better), family, shared
         numbers.choice("family", family, ("binomial", "mean", "bounded", "bounded-difference", "ratio"))
         numbers.check_together(family, self.asks, threshold, noise, spread)
-        numbers.check_order(family, self.asks, self.order)
+        numbers.check_order(family, self.asks, self.order, growth_share)
         kept = self._is_kept or bool(shared.view)  # by a ledger, which another version may have begun
         self.confidence = numbers.checked_confidence(confidence, kept=kept)
         middle = (self.lower + self.upper) / 2.0 if estimate is None else estimate

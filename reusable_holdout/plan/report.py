@@ -100,13 +100,10 @@ def _advice(plan: Outlook) -> tuple[str, list[Row]]:
         rows.append(("a larger tolerance", f"answers within {more[1]:g} would allow {in_words(more[0])}"))
     if plan.asks == "all" and 0.0 < plan.final_share < 1.0 and not plan.growth_share:
         least = plan.rows_to_rotate(plan.final_half_width(charges=plan.charges))
-        rows.append(
-            (
-                "more rows",
-                f"extend() keeps the budget; after {in_words(plan.charges)} at their largest cost, rotate() gives a "
-                f"narrower final from {least:,.0f} new rows on",
-            )
+        told = (
+            f"extend() keeps the budget; after {in_words(plan.charges)} at their largest cost, rotate() gives"
         )
+        rows.append(("more rows", f"{told} a narrower final from {least:,.0f} new rows on"))
     return "If that is too wide", rows
 
 

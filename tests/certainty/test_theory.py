@@ -21,7 +21,7 @@ RELEASED = {
     2: "204a3fcf4f8ffefea751859cb432fbc09f7d4b10ab607cdff30909e8fc627566",
     3: "71b7d9159fa53346fc08441a79eb61106b6d80159dccd550892c6ab9fe7b995f",
     4: "d47aeea294738d836b3de8c12b38a3995ee0910982af004086fdfef2131a2b0b",
-    5: "2438f4ea01b498dce463809403f6fe1ad82194305621b0759b8946e6f7687886",
+    5: "698404c02585e8103f532d70ed7617a4689604258a9f00ab912ade5f69c78fcd",
 }
 # what an edition added, and what it is in those before; their numbers are written out without it
 ADDED = {

@@ -162,7 +162,7 @@ def test_what_time_order_costs_graded_rows(nats, spread):
     widths = [high - low for low, high in ends]
     assert widths[1] <= 1.01 * widths[0]
     tests = [Evidence(0.7, 0.1).likely_reach(one, spread, 2_000) for one in (nats, nats + lost)]
-    assert (0.1 - tests[1]) <= 1.06 * (0.1 - tests[0])
+    assert (0.1 - tests[1]) <= 1.04 * (0.1 - tests[0])
 
 
 @for_each("at", [0.0, 0.3, 0.85, 1.0])
@@ -173,6 +173,7 @@ def test_the_bound_and_its_inverse_agree(at, nats):
     low = bound.lower(values, log_level=np.full(41, -nats))
     assert (np.diff(low) >= 0.0).all()
     assert (low <= values).all()
+    assert not np.signbit(bound.lower(np.array([-0.02]), log_level=np.array([-nats]))).any()
     assert low.tolist() == [bound.lower(value, log_level=-nats) for value in values.tolist()]
     reach = bound.reach_low(at, log_level=-nats)
     if at == 0.0:

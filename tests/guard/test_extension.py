@@ -127,10 +127,14 @@ def test_groups_ids_and_weights_come_with_all_rows_or_with_none(tmp_path):
 @for_each(
     ("words", "rows"),
     [
-        ("DataFrame with the columns", (X[OLD:].to_numpy(), Y[OLD:])),
-        ("DataFrame with the columns", (X[OLD:][["b", "a"]], Y[OLD:])),
+        ("the type, the columns", (X[OLD:].to_numpy(), Y[OLD:])),
+        ("the type, the columns", (X[OLD:][["b", "a"]], Y[OLD:])),
+        ("the type, the columns", (X[OLD:].astype("category"), Y[OLD:])),
         ("X if and only if", (None, Y[OLD:])),
         ("number of rows", (X[OLD:], Y[OLD + 1 :])),
+        ("several columns must be", (X[OLD:], np.stack([Y[OLD:]] * 2, axis=1))),
+        ("prevalence and order", (Rows(X[OLD:], Y[OLD:], order="time"),)),
+        ("prevalence and order", (Rows(X[OLD:], Y[OLD:], classes=[0, 1]),)),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(words, rows):
@@ -147,6 +151,13 @@ def test_rows_that_are_known_are_refused(tmp_path):
     whole = more(guard)
     with pytest.raises(OverlapError, match="added rows must be new"):
         more(whole)
+    following = whole.rotate(X[OLD + NEW :], Y[OLD + NEW :], early=True, tolerance=0.2).guard
+    with pytest.raises(OverlapError, match="rows of this guard or of an earlier epoch"):
+        following.extend(X[OLD + 1 : OLD + NEW], Y[OLD + 1 : OLD + NEW])
+    labels = begun(None, (None, Y[:OLD])).extend(None, Y[OLD:])
+    for rows in (Y[:OLD], Y[OLD:]):
+        with pytest.raises(OverlapError, match="as a whole"):
+            labels.extend(None, rows)
 
 
 def test_added_rows_have_one_budget(tmp_path, monkeypatch):
@@ -163,15 +174,17 @@ def test_added_rows_have_one_budget(tmp_path, monkeypatch):
 def test_only_the_guard_of_all_rows_grows_and_rotates(tmp_path):
     guard = begun(tmp_path / "guard.db")
     whole = more(guard)
-    with pytest.raises(LedgerMismatchError, match="others were added meanwhile"):
+    with pytest.raises(LedgerMismatchError, match="this one is older"):
         more(guard, 1)
     with pytest.raises(InputError, match="another metric or slice"):
         more(whole.on(where=np.arange(OLD + NEW) < OLD), 1)
     fresh = X[OLD + NEW :], Y[OLD + NEW :]
     with pytest.raises(InputError, match="must have all rows"):
         guard.rotate(*fresh, early=True)
-    with pytest.raises(OverlapError, match="of this guard"):
+    with pytest.raises(OverlapError, match="rows of epoch 1"):
         whole.rotate(X[OLD : OLD + 2 * NEW], Y[OLD : OLD + 2 * NEW], early=True)
+    with pytest.raises(InputError, match="extend allows 'vacuous' alone"):
+        whole.extend(*fresh, allow={"overlap"})
     following, old, _ = whole.rotate(*fresh, early=True, tolerance=0.2)
     assert (following.epoch, len(old)) == (2, OLD + NEW)
     assert verify(tmp_path / "guard.db").sound
@@ -264,6 +277,9 @@ def test_a_restored_copy_is_refused(tmp_path):
 @for_each(
     ("old", "new"),
     [
+        ('"growth_share":0.125', '"growth_share":0.01'),
+        ('"alone":1', '"alone":0'),
+        ('"rows":400', '"rows":40000'),
         ('"extends":0', '"extends":7'),
         ('"rows":1400', '"rows":9400'),
         ('"confidence":0.99', '"confidence":0.5'),
@@ -276,16 +292,48 @@ def test_a_forged_addition_is_found(old, new, tmp_path):
     assert not verify(place).sound
 
 
+def test_finals_of_several_models_and_metrics_verify(tmp_path):
+    place = tmp_path / "guard.db"
+    whole = more(begun(place, growth_share=0.125))
+    brier = whole.on("brier", spread=0.3, estimate=0.15)
+    guesses = [GUESS[: OLD + NEW], 1 - GUESS[: OLD + NEW]]
+    found = whole.final(guesses, [0.9, 0.4], also=[(brier, [one.astype(float) for one in guesses])])
+    assert len(found) == 4
+    assert verify(place).sound
+
+
+def test_a_mapped_array_grows(tmp_path):
+    guard = begun(tmp_path / "guard.db", (X[:OLD].to_numpy(), Y[:OLD]))
+    whole = guard.extend(X[OLD : OLD + NEW].to_numpy(), Y[OLD : OLD + NEW])
+    assert pickle.loads(pickle.dumps(whole)).plan.rows == OLD + NEW
+    child = Child(
+        "import pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).plan.rows)", tmp_path / "guard.pkl"
+    )
+    (tmp_path / "guard.pkl").write_bytes(pickle.dumps(whole))
+    assert child.communicate().strip() == str(OLD + NEW)
+
+
 def test_rows_in_time_order_are_added_after_those_before(tmp_path):
     times = pd.date_range("2024-01-01", periods=len(X), freq="h")
     labels = pd.Series(Y, index=times)
     guard = begun(tmp_path / "guard.db", (Rows(None, labels[OLD:], order="time"),))
-    with pytest.raises(InputError, match="order"):
-        guard.extend(None, labels[:OLD])
+    for earlier in (labels[:OLD], labels[:OLD].tz_localize("UTC"), labels[:OLD].to_numpy()):
+        with pytest.raises(InputError, match="must come after the rows before"):
+            guard.extend(None, earlier)
+    with pytest.raises(InputError, match="take no growth_share"):
+        begun(None, (Rows(None, labels[:OLD], order="time"),), growth_share=0.1)
+    with pytest.raises(InputError, match="no growth_share"):
+        Plan(OLD, queries=10, board="claims", growth_share=0.1)
     guard = begun(tmp_path / "other.db", (Rows(None, labels[:OLD], order="time"),))
     whole = guard.extend(None, labels[OLD:])
     assert whole.plan.order == "time"
     assert whole.final(GUESS).low < 0.85
+
+
+def test_columns_with_other_categories_do_not_fit():
+    kinds = [pd.DataFrame({"a": pd.Categorical(["u", one] * 500)}) for one in ("v", "w")]
+    with pytest.raises(InputError, match="the type, the columns"):
+        begun(None, (kinds[0], Y[:OLD])).extend(kinds[1][:NEW], Y[OLD : OLD + NEW])
 
 
 def test_drift_is_the_difference_of_two_slices():
@@ -297,6 +345,8 @@ def test_drift_is_the_difference_of_two_slices():
     assert found.low <= -1.0 <= found.high
     assert found.high < -0.4
     assert whole.drift(guess, where=new, prior=0.5).new.replayed
+    with pytest.raises(InputError, match="where must leave rows to compare with"):
+        whole.drift(guess, where=new | True, prior=0.5)
     assert (found.low, found.high) == (found.new.low - found.old.high, found.new.high - found.old.low)
 
 

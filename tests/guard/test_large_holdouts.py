@@ -22,6 +22,7 @@ from reusable_holdout.errors import (
     ModelError,
     OverlapError,
 )
+from reusable_holdout.guard.chunks.parquet import _together
 from reusable_holdout.metrics import mae
 from reusable_holdout.metrics.containers import CodedLabels
 
@@ -193,6 +194,11 @@ def test_workers_predict_in_parallel(many, parquet):
     share = float(np.mean(np.asarray(guard._view.holdout.y) == "yes"))
     assert answer.low < share < answer.high
     assert answer.value < 0.9
+
+
+def test_row_groups_are_read_together_up_to_the_rows_of_a_chunk():
+    """Each for itself, a file of small groups would take as many reads as it has groups."""
+    assert _together([300, 300, 300, 700, 50, 0], 600) == [[0, 1], [2], [3, 4]]
 
 
 def test_rows_are_never_in_memory_together(many, parquet):

@@ -122,7 +122,7 @@ def test_an_estimate_that_is_named_is_taken_and_the_guards_is_for_its_own_metric
 
 def test_a_number_that_another_view_has_taken_is_not_given_twice(guard):
     opened = guard.on("brier")._view.facts
-    another = Opening(*[None] * (len(Opening._fields) - 1), root=guard._view)
+    another = Opening(*[None] * Opening._fields.index("base"), base=guard._view)
     assert another._opened(opened, b"another view".ljust(32), "late") is None
     later = replace(opened, number=opened.number + 1)
     assert another._opened(later, b"another view".ljust(32), "next").told == later.text()
@@ -388,5 +388,5 @@ def test_a_final_of_models_by_several_metrics_goes_metric_by_metric():
     answers = made.final(models, also=[auc])
     assert made.history()["metric"].tolist()[-4:] == ["accuracy", "accuracy", "roc_auc", "roc_auc"]
     assert [made.final(models[0]).value, made.final(models[1]).value] == [one.value for one in answers[:2]]
-    refuses(InputError, "also= must be a list", made.final, models, also=auc)
+    refuses(InputError, "also= must be guards from on", made.final, models, also=auc)
     refuses(InputError, "a view must be another metric", made.final, models, also=["roc_auc"])

@@ -180,10 +180,17 @@ def test_another_procedure_is_another_question():
     labels.iloc[3] = 1 - labels.iloc[3]
     first = guard.evaluate(walk(), prior=0.7)
     again = [walk(), walk(X=TABLE.copy()), walk(LogisticRegression(n_jobs=2))]
-    others = [walk(X=changed), walk(y=labels), walk(refit="W"), walk(LogisticRegression(C=2.0))]
+    others = [
+        walk(y=SERIES.astype(bool)),
+        walk(y=SERIES.to_numpy()),
+        walk(X=changed),
+        walk(y=labels),
+        walk(refit="W"),
+        walk(LogisticRegression(C=2.0)),
+    ]
     others += [walk(refit=30), walk(X=TABLE.set_index(DAYS - pd.Timedelta(days=90)))]
     assert [guard.evaluate(one, prior=0.7).query for one in again] == [first.query] * 3
-    assert [guard.evaluate(one, prior=0.7).query for one in others] == list(range(2, 8))
+    assert [guard.evaluate(one, prior=0.7).query for one in others] == list(range(2, 10))
 
 
 @for_each(

@@ -50,9 +50,9 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
         room = rest[0] if package == "reusable_holdout" and rest else package
         rooms[room] = rooms.get(room, 0) + code_lines(module.text)
     apart = {room for room in rooms if room in _OTHERS or room.startswith("reusable_holdout_")}
-    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 16_950, 12_000)
+    yield Size("code lines of the guard", sum(rooms[room] for room in rooms.keys() - apart), 17_010, 12_000)
     yield Size("code lines of `earlier`", rooms["earlier"], 900, 900)
-    yield Size("code lines of package and integrations", sum(rooms.values()), 35_050, 33_000)
+    yield Size("code lines of package and integrations", sum(rooms.values()), 35_150, 33_000)
     yield Size("code lines of tests", _code_in(TOP / "tests"), 50_450, 45_000)
     yield Size("code lines of examples", _code_in(TOP / "examples"), 9_000, 9_000)
     yield Size("ways to ask, and rules", len(_concrete(Way)) + len(_rules()), 10, 10)
@@ -69,7 +69,7 @@ def sizes(known: Mapping[str, Module]) -> Iterator[Size]:
     )
     pages = [page.read_text(encoding="utf-8") for page in (TOP / "docs").glob("*.md")]
     yield Size("pages", len(pages), 26, 26)  # 24, and two of those that later issues add
-    yield Size("words of all pages", sum(len(page.split()) for page in pages), 21_500, 21_500)
+    yield Size("words of all pages", sum(len(page.split()) for page in pages), 21_650, 21_650)
 
 
 def code_lines(text: str) -> int:

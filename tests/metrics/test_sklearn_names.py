@@ -46,7 +46,10 @@ def test_a_scorer_that_is_served_is_told_its_name(name):
 
 OWN = r"pass Metric\(name=..., lower=..., upper=..., greater_is_better=..., loss=...\)"
 OBJECTS = {
-    "a function": (sklearn.metrics.accuracy_score, 'got function; pass "accuracy"$'),
+    "a function": (
+        sklearn.metrics.accuracy_score,
+        'got function; pass "accuracy", if it has the same arguments$',
+    ),
     "a function with an average": (
         sklearn.metrics.f1_score,
         'one of "f1", "f1_macro", .*, if it has the same',

@@ -324,6 +324,21 @@ def _turns(tests):
     return turns(mutant, Room("toy", ("tests/toy",)), tests)
 
 
+def _turns(tests):
+    [mutant] = mutants_of("a = 1", "toy/order.py")
+    return turns(mutant, Room("toy", ("tests/toy",)), tests)
+
+
+def _turns(tests):
+    [mutant] = mutants_of("a = 1", "toy/order.py")
+    return turns(mutant, Room("toy", ("tests/toy",)), tests)
+
+
+def _turns(tests):
+    [mutant] = mutants_of("a = 1", "toy/order.py")
+    return turns(mutant, Room("toy", ("tests/toy",)), tests)
+
+
 def test_tests_of_the_room_come_first_and_the_fastest_of_them():
     slow, fast = _test("tests/toy/test_a.py::a", 2.0), _test("tests/toy/test_b.py::b", 1.0)
     doctest, far = _test("toy/order.py::c", 1.5), _test("tests/other/test_d.py::d", 0.1)

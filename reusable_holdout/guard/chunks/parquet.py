@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -91,22 +92,21 @@ class ParquetRows(ChunkedRows):
         return chosen
 
     def parts(self) -> list[ParquetPart]:
-        """Return the row groups."""
+        """Return the row groups; small ones of a file are joined."""
         return [
-            ParquetPart(file.path, file.stamp, number, self._schema, self._chunk_rows)
+            ParquetPart(file.path, file.stamp, numbers, self._schema, self._chunk_rows)
             for file in self._files
-            for number, rows in enumerate(file.groups)
-            if rows
+            for numbers in _together(file.groups, self._chunk_rows)
         ]
 
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """One row group of a file."""
+    """Some row groups of a file."""
 
     path: Path
     stamp: tuple[int, int]
-    group: int
+    groups: list[int]
     schema: pa.Schema
     chunk_rows: int
 
@@ -118,12 +118,12 @@ class ParquetPart:
             )
 
     def chunks(self) -> Iterator[Any]:
-        """Read the row group as pandas frames."""
+        """Read the row groups as pandas frames."""
         self.check()
         names, unreadable = self.schema.names, (OSError, ValueError, pa.ArrowException)
         with suppress(*unreadable), pq.ParquetFile(self.path) as file:  # their words may quote a value
             for batch in file.iter_batches(
-                self.chunk_rows, row_groups=[self.group], columns=names, use_threads=False
+                self.chunk_rows, row_groups=self.groups, columns=names, use_threads=False
             ):
                 table = pa.Table.from_batches([batch]).select(names).cast(self.schema)
                 yield table.to_pandas(ignore_metadata=True)
@@ -150,7 +150,7 @@ class _File:
 def _found(paths: object) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
     files: list[Path] = []
-    for one in paths if isinstance(paths, list | tuple) else [paths]:
+    for one in paths if isinstance(paths, Iterable) and not isinstance(paths, str | bytes) else [paths]:
         if not isinstance(one, str | Path):
             raise InputError(f"paths must be text or Paths; got {type(one).__name__}; name the Parquet files")
         path = Path(one)
@@ -162,6 +162,13 @@ def _found(paths: object) -> list[Path]:
     if not files:
         raise InputError("there must be at least one Parquet file; none was named; name one")
     return files
+
+
+def _together(groups: Sequence[int], chunk_rows: int) -> list[list[int]]:
+    """Return runs of consecutive row groups: a run has about `chunk_rows` rows, or one row group."""
+    ends = list(itertools.accumulate(groups))
+    runs = itertools.groupby(range(len(groups)), key=lambda number: (ends[number] - 1) // chunk_rows)
+    return [kept for _, run in runs if (kept := [number for number in run if groups[number]])]
 
 
 def _columns(schema: pa.Schema) -> list[str]:
