@@ -80,7 +80,8 @@ class Child:
         child_in, our_in = context.Pipe(duplex=False)
         our_out, child_out = context.Pipe(duplex=False)
         texts = [str(argument) for argument in arguments]
-        self._process = context.Process(target=_run, args=(script, texts, folder, child_in, child_out))
+        given = script, texts, folder, dict(os.environ), child_in, child_out
+        self._process = context.Process(target=_run, args=given)
         self._process.start()
         child_in.close(), child_out.close()
         self.stdin = os.fdopen(os.dup(our_in.fileno()), "w")
@@ -118,9 +119,16 @@ class Child:
 
 
 def _run(
-    script: str, arguments: list[str], folder: Path | None, given: Connection, printed: Connection
+    script: str,
+    arguments: list[str],
+    folder: Path | None,
+    environment: dict[str, str],
+    given: Connection,
+    printed: Connection,
 ) -> None:
     os.chdir(folder or ".")
+    os.environ.clear()  # the server of forks has the environment of the test that began it
+    os.environ.update(environment)
     for connection, number in ((given, 0), (printed, 1)):
         os.dup2(connection.fileno(), number)
         connection.close()
