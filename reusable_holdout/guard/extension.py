@@ -128,9 +128,5 @@ def _labels(old: Any, new: Any) -> Any:
 
 def _kind(values: Any) -> str:
     """Return "numbers", "text", or another kind of values."""
-    kind = getattr(
-        np.asarray(values) if not hasattr(values, "tocsr") else values, "dtype", np.dtype(object)
-    ).kind
-    return {"b": "numbers", "i": "numbers", "u": "numbers", "f": "numbers", "U": "text", "T": "text"}.get(
-        kind, kind
-    )
+    kind = (values if hasattr(values, "dtype") else np.asarray(values)).dtype.kind
+    return "numbers" if kind in "biuf" else "text" if kind in "UT" else str(kind)

@@ -106,7 +106,10 @@ def history_of(facts: Configuration | Earlier, rows: Sequence[Row]) -> pd.DataFr
             numbers = (*numbers[:1], np.nan, np.nan, np.nan, numbers[4])
         of_view = 0 if row.kind == VIEW else number
         about = (row.query, of_view, names[number], *map(printable, (row.name, row.series)))
-        outcome = (word, bool(row.charged), row.kind, row.told, row.nats, row.asked)
+        text = (
+            "" if row.kind == VIEW and views[number].adds else row.told
+        )  # else digests of all rows that it adds
+        outcome = (word, bool(row.charged), row.kind, text, row.nats, row.asked)
         found.append((*about, *numbers, *outcome, paired, charges_left, row.asked_at))
     return _frame(found)
 

@@ -35,16 +35,21 @@ def checked_beginning(bound: BoundMetric, indexes: Sequence[Any], sample_weight:
 
 def check_follows(before: Any, fresh: Any, *, nothing: str) -> None:
     """Refuse new rows unless they come after the rows before, where both have times."""
-    ends = [max((index.max() for index in times_of(one)), default=None) for one in (before, fresh)]
-    try:
-        follows = (ends[0] is None) == (fresh.begins is None) and (ends[0] is None or ends[0] <= fresh.begins)
-    except TypeError:  # one has a time zone, the other has none
-        follows = False
+    last = max((index.max() for index in times_of(before)), default=None)
+    follows = last is fresh.begins is None or _in_order(last, fresh.begins)
     if not follows:
         raise InputError(
             "rows in time order: new rows must come after the rows before, with times of the same zone if those have "
             f"some; {nothing}"
         )
+
+
+def _in_order(first: Any, second: Any) -> bool:
+    """Return True if two times are in order; False if one of them is missing, or only one has a time zone."""
+    try:
+        return bool(first <= second)
+    except TypeError:
+        return False
 
 
 def times_of(data: Any) -> list[Any]:
@@ -58,10 +63,7 @@ def check_embargo(begins: Any, rows: Any, *, nothing: str) -> None:
     index = index_of(rows)
     if begins is None or index is None or index.dtype.kind != "M" or not len(index):
         return
-    try:
-        is_before = bool(index.max() < begins)
-    except TypeError:  # one has a time zone, the other has none
-        is_before = False
+    is_before = index.max() != begins and _in_order(index.max(), begins)
     if not is_before:
         raise InputError(
             "rows in time order: training rows must end before the first row of the holdout; got rows of the same time "

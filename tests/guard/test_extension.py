@@ -70,6 +70,7 @@ def test_later_questions_rest_on_all_rows_and_earlier_answers_stay(tmp_path):
     assert verify(place).sound
     opened = third.history().query("way == 'view'")["name"].tolist()
     assert opened == ["accuracy, 1,400 rows", "brier", "accuracy, 1,800 rows"]
+    assert third.history().query("name == 'accuracy, 1,400 rows'")["told"].tolist() == [""]
 
 
 def test_the_same_rows_give_the_same_guard_in_all_processes(tmp_path):
