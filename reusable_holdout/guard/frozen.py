@@ -247,7 +247,7 @@ def _is_of(certificate: FrozenCertificate, epoch: Epoch) -> bool:
 def _facts(configuration: Configuration, view: View) -> dict[str, Any]:
     """Return the facts of the guard that a certificate states and the ledger confirms."""
     return {
-        "metric": view.metric,
+        "metric": {name: part for name, part in view.metric.items() if name != "known"},  # that would be long
         "view": view.number,
         "classes": _fixed(configuration.classes),
         "holdout": configuration.holdout,

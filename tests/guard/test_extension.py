@@ -62,6 +62,7 @@ def test_later_questions_rest_on_all_rows_and_earlier_answers_stay(tmp_path):
     brier = whole.on("brier", spread=0.3, estimate=0.15)
     assert brier.plan.rows == OLD + NEW
     brier.evaluate(GUESS[: OLD + NEW].astype(float), prior=0.15)
+    assert "known" not in whole.certificate().metric  # digests of the added rows stay in the ledger
     third = more(whole, 1)
     final = third.final(GUESS[: OLD + 2 * NEW])
     assert final.low <= (GUESS == Y)[: OLD + 2 * NEW].mean() <= final.high
